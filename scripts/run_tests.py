@@ -157,7 +157,7 @@ def run_python(outcome: Outcome) -> None:
 
 
 def run_mpi(outcome: Outcome) -> None:
-    """Fetch Open MPI, MPICH and UCX, and let them run on the stand-in driver, in all ways to launch."""
+    """Let Open MPI, MPICH and UCX run on the stand-in driver, in all ways to launch."""
     targets = ("standin_cuda", "standin_nvml", "polypath_preload", "polypath_ucx_module")
     with step("mpi", "build"):
         built = (

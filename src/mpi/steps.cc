@@ -1,6 +1,7 @@
 #include "mpi/steps.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -54,35 +55,17 @@ std::pair<ElementType, std::uint64_t> words_of(Bytes bytes) {
   return {ElementType::uint8, bytes.value};
 }
 
-class StepsOf {
+std::vector<std::uint64_t> matrix(int size) {
+  return std::vector<std::uint64_t>(static_cast<std::size_t>(size * size));
+}
+std::size_t cell(int size, int from, int to) { return static_cast<std::size_t>(from * size + to); }
+
+// What a call says of this rank's memory.
+class Geometry {
  public:
-  StepsOf(const Library& library, const Call& call, const Seat& seat, Scratch& scratch,
-          const Exchange& exchange)
-      : library_(library), call_(call), seat_(seat), scratch_(scratch), exchange_(exchange) {}
+  Geometry(const Library& library, const Call& call, const Seat& seat)
+      : library_(library), call_(call), seat_(seat) {}
 
-  Steps operator()() {
-    switch (call_.operation) {
-      case Operation::all_reduce: add_reduction(Collective::all_reduce, call_.receive.count); break;
-      case Operation::reduce: add_reduce(); break;
-      case Operation::reduce_scatter: add_reduce_scatter_of_counts(); break;
-      case Operation::reduce_scatter_block: add_reduce_scatter(call_.receive.count); break;
-      case Operation::broadcast: add_broadcast(call_.root, send(), send(), send_bytes(0)); break;
-      case Operation::all_gather: add_all_gather(); break;
-      case Operation::all_to_all: add_all_to_all(); break;
-      case Operation::all_gather_v: add_broadcasts(); break;
-      case Operation::gather: add_gather(); break;
-      case Operation::scatter: add_scatter(); break;
-      case Operation::gather_v: add_gather_of_counts(); break;
-      case Operation::scatter_v: add_scatter_of_counts(); break;
-      case Operation::all_to_all_v: add_all_to_all_of_counts(); break;
-      case Operation::scan:
-      case Operation::exclusive_scan:
-      case Operation::all_to_all_w: break;  // is_ours() says no
-    }
-    return std::move(steps_);
-  }
-
- private:
   [[nodiscard]] bool is_root() const { return seat_.rank == call_.root; }
   [[nodiscard]] bool sends_in_place() const { return call_.send.memory == library_.in_place; }
   [[nodiscard]] bool receives_in_place() const { return call_.receive.memory == library_.in_place; }
@@ -92,20 +75,41 @@ class StepsOf {
   [[nodiscard]] Element element(const Side& side) const {
     return element_of(library_, side.type).value();
   }
-  // Of each rank's part.
+  /// Of a rank's part.
   [[nodiscard]] Bytes bytes_of_part(const Side& side, int part) const {
     const Count count = side.counts.is_there() ? side.counts[part] : side.count;
     return element(side).bytes() * natural(count);
   }
-  [[nodiscard]] Bytes send_bytes(int part) const { return bytes_of_part(call_.send, part); }
-  [[nodiscard]] Bytes receive_bytes(int part) const { return bytes_of_part(call_.receive, part); }
-  [[nodiscard]] std::uint64_t own() const { return static_cast<std::uint64_t>(seat_.rank); }
+  [[nodiscard]] Bytes all_parts(const Side& side) const {
+    Bytes all;
+    for (int part = 0; part < side.parts; ++part) all += bytes_of_part(side, part);
+    return all;
+  }
+  /// Where a part begins in a memory.
+  [[nodiscard]] Address start_of(const Side& side, int part) const {
+    const Bytes each = element(side).bytes();
+    if (!side.counts.is_there()) return at(side) + each * natural(side.count * part);
+    if (side.displacements.is_there())
+      return {at(side).value + static_cast<std::uintptr_t>(side.displacements[part]) * each.value};
+    std::uint64_t before = 0;
+    for (int earlier = 0; earlier < part; ++earlier) before += natural(side.counts[earlier]);
+    return at(side) + each * before;
+  }
+  [[nodiscard]] static bool is_side_by_side(const Side& side) {
+    if (!side.displacements.is_there()) return true;
+    Count next = 0;
+    for (int part = 0; part < side.parts; ++part) {
+      if (side.counts[part] > 0 && side.displacements[part] != next) return false;
+      next += side.counts[part];
+    }
+    return true;
+  }
 
-  [[nodiscard]] CollectiveCall move(Collective collective, Bytes part) const {
+  /// Calls of ours without memory: of bytes that are moved, and of values that are reduced.
+  [[nodiscard]] static CollectiveCall move(Collective collective, Bytes part) {
     const auto [type, count] = words_of(part);
     return {.collective = collective, .reduction = {.type = type}, .elements = count};
   }
-
   [[nodiscard]] CollectiveCall reduction(Collective collective, Count count) const {
     const Element of = element(call_.receive);
     return {
@@ -113,6 +117,49 @@ class StepsOf {
         .reduction = {.operation = library_.operator_of(call_.reduction).value(), .type = of.type},
         .elements = natural(count) * static_cast<std::uint64_t>(of.values)};
   }
+
+ private:
+  const Library& library_;
+  const Call& call_;
+  Seat seat_;
+};
+
+class StepsOf {
+ public:
+  StepsOf(const Library& library, const Call& call, const Seat& seat, Scratch& scratch,
+          const Exchange& exchange)
+      : library_(library),
+        call_(call),
+        seat_(seat),
+        of_(library, call, seat),
+        scratch_(scratch),
+        exchange_(exchange) {}
+
+  Steps operator()() {
+    using Add = void (StepsOf::*)();
+    // In the order of Operation; null for those that is_ours() refuses.
+    static constexpr std::array<Add, kOperations> kAdd = {&StepsOf::add_all_reduce,
+                                                          &StepsOf::add_reduce,
+                                                          &StepsOf::add_reduce_scatter_of_counts,
+                                                          &StepsOf::add_reduce_scatter_of_blocks,
+                                                          nullptr,
+                                                          nullptr,
+                                                          &StepsOf::add_one_broadcast,
+                                                          &StepsOf::add_all_gather,
+                                                          &StepsOf::add_broadcasts,
+                                                          &StepsOf::add_gather,
+                                                          &StepsOf::add_gather_of_counts,
+                                                          &StepsOf::add_scatter,
+                                                          &StepsOf::add_scatter_of_counts,
+                                                          &StepsOf::add_all_to_all,
+                                                          &StepsOf::add_all_to_all_of_counts,
+                                                          nullptr};
+    if (const Add its = kAdd[static_cast<std::size_t>(call_.operation)]) (this->*its)();
+    return std::move(steps_);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t own() const { return static_cast<std::uint64_t>(seat_.rank); }
 
   // A copy of memory that ours must not find where the program has it.
   Address aside(Address from, Bytes bytes) {
@@ -127,26 +174,35 @@ class StepsOf {
     if (call.elements > 0) steps_.calls.push_back(std::move(call));
   }
 
+  void add_all_reduce() { add_reduction(Collective::all_reduce, call_.receive.count); }
+  void add_reduce_scatter_of_blocks() { add_reduce_scatter(call_.receive.count); }
+  void add_one_broadcast() {
+    add_broadcast(call_.root, of_.send(), of_.send(), of_.bytes_of_part(call_.send, 0));
+  }
+
   void add_reduction(Collective collective, Count count) {
-    add(reduction(collective, count), sends_in_place() ? receive() : send(), receive());
+    add(of_.reduction(collective, count), of_.sends_in_place() ? of_.receive() : of_.send(),
+        of_.receive());
   }
 
   // Of a root in place the value lies where the result does.
   void add_reduce() {
-    CollectiveCall call = reduction(Collective::reduce, call_.receive.count);
+    CollectiveCall call = of_.reduction(Collective::reduce, call_.receive.count);
     call.root = call_.root;
-    const Address input = sends_in_place() ? aside(receive(), receive_bytes(0)) : send();
-    add(std::move(call), input, is_root() ? receive() : Address{});
+    const Address input = of_.sends_in_place()
+                              ? aside(of_.receive(), of_.bytes_of_part(call_.receive, 0))
+                              : of_.send();
+    add(std::move(call), input, of_.is_root() ? of_.receive() : Address{});
   }
 
   // In place MPI wants the result in the first part, and leaves the others as they are.
   void add_reduce_scatter(Count count) {
-    if (!sends_in_place()) return add_reduction(Collective::reduce_scatter, count);
-    const Bytes part = element(call_.receive).bytes() * natural(count);
+    if (!of_.sends_in_place()) return add_reduction(Collective::reduce_scatter, count);
+    const Bytes part = of_.element(call_.receive).bytes() * natural(count);
     if (part.value == 0) return;
     const Address result = scratch_.take(part);
-    add(reduction(Collective::reduce_scatter, count), receive(), result);
-    steps_.after.push_back({result, receive(), part});
+    add(of_.reduction(Collective::reduce_scatter, count), of_.receive(), result);
+    steps_.after.push_back({result, of_.receive(), part});
   }
 
   void add_reduce_scatter_of_counts() {
@@ -157,47 +213,38 @@ class StepsOf {
       if (rank == seat_.rank) before = all;
       all += counts[rank];
     }
-    const Bytes each = element(call_.receive).bytes();
+    const Bytes each = of_.element(call_.receive).bytes();
     const Address result = scratch_.take(each * natural(all));
-    add(reduction(Collective::all_reduce, all), sends_in_place() ? receive() : send(), result);
+    add(of_.reduction(Collective::all_reduce, all),
+        of_.sends_in_place() ? of_.receive() : of_.send(), result);
     const Bytes own_part = each * natural(counts[seat_.rank]);
     if (own_part.value > 0)
-      steps_.after.push_back({result + each * natural(before), receive(), own_part});
+      steps_.after.push_back({result + each * natural(before), of_.receive(), own_part});
   }
 
   void add_broadcast(int root, Address input, Address output, Bytes bytes) {
-    CollectiveCall call = move(Collective::broadcast, bytes);
+    CollectiveCall call = of_.move(Collective::broadcast, bytes);
     call.root = root;
     add(std::move(call), input, output);
   }
 
   void add_all_gather() {
-    const Bytes part = receive_bytes(0);
-    add(move(Collective::all_gather, part), sends_in_place() ? receive() + part * own() : send(),
-        receive());
+    const Bytes part = of_.bytes_of_part(call_.receive, 0);
+    add(of_.move(Collective::all_gather, part),
+        of_.sends_in_place() ? of_.receive() + part * own() : of_.send(), of_.receive());
   }
 
   void add_all_to_all() {
-    add(move(Collective::all_to_all, receive_bytes(0)), sends_in_place() ? receive() : send(),
-        receive());
-  }
-
-  // Where a part begins in a memory.
-  [[nodiscard]] Address start_of(const Side& side, int part) const {
-    const Bytes each = element(side).bytes();
-    if (!side.counts.is_there()) return at(side) + each * natural(side.count * part);
-    if (side.displacements.is_there())
-      return {at(side).value + static_cast<std::uintptr_t>(side.displacements[part]) * each.value};
-    std::uint64_t before = 0;
-    for (int earlier = 0; earlier < part; ++earlier) before += natural(side.counts[earlier]);
-    return at(side) + each * before;
+    add(of_.move(Collective::all_to_all, of_.bytes_of_part(call_.receive, 0)),
+        of_.sends_in_place() ? of_.receive() : of_.send(), of_.receive());
   }
 
   void add_broadcasts() {
     for (int root = 0; root < seat_.size; ++root) {
-      const Address there = start_of(call_.receive, root);
-      const bool is_copied = root == seat_.rank && !sends_in_place();
-      add_broadcast(root, is_copied ? send() : there, there, receive_bytes(root));
+      const Address there = of_.start_of(call_.receive, root);
+      const bool is_copied = root == seat_.rank && !of_.sends_in_place();
+      add_broadcast(root, is_copied ? of_.send() : there, there,
+                    of_.bytes_of_part(call_.receive, root));
     }
   }
 
@@ -212,107 +259,85 @@ class StepsOf {
     if (moves) add(std::move(call), input, output);
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> matrix() const {
-    return std::vector<std::uint64_t>(static_cast<std::size_t>(seat_.size * seat_.size));
-  }
-  [[nodiscard]] std::size_t cell(int from, int to) const {
-    return static_cast<std::size_t>(from * seat_.size + to);
-  }
-
   void add_gather() {
-    const Bytes part = bytes_of_part(sized_side(library_, call_), 0);
-    auto counts = matrix();
-    for (int rank = 0; rank < seat_.size; ++rank) counts[cell(rank, call_.root)] = 1;
-    const Address input = sends_in_place() ? aside(receive() + part * own(), part) : send();
-    add_exchange(part, std::move(counts), input, is_root() ? receive() : Address{});
+    const Bytes part = of_.bytes_of_part(sized_side(library_, call_), 0);
+    auto counts = matrix(seat_.size);
+    for (int rank = 0; rank < seat_.size; ++rank) counts[cell(seat_.size, rank, call_.root)] = 1;
+    const Address input =
+        of_.sends_in_place() ? aside(of_.receive() + part * own(), part) : of_.send();
+    add_exchange(part, std::move(counts), input, of_.is_root() ? of_.receive() : Address{});
   }
 
   void add_scatter() {
-    const Bytes part = bytes_of_part(sized_side(library_, call_), 0);
-    auto counts = matrix();
-    for (int rank = 0; rank < seat_.size; ++rank) counts[cell(call_.root, rank)] = 1;
-    const Address output = receives_in_place() ? scratch_.take(part) : receive();
-    add_exchange(part, std::move(counts), is_root() ? send() : Address{}, output);
+    const Bytes part = of_.bytes_of_part(sized_side(library_, call_), 0);
+    auto counts = matrix(seat_.size);
+    for (int rank = 0; rank < seat_.size; ++rank) counts[cell(seat_.size, call_.root, rank)] = 1;
+    const Address output = of_.receives_in_place() ? scratch_.take(part) : of_.receive();
+    add_exchange(part, std::move(counts), of_.is_root() ? of_.send() : Address{}, output);
   }
 
-  // Elements of each rank by a number that it says, which other ranks do not know.
-  [[nodiscard]] std::vector<Count> said_by_all(Count mine) const { return exchange_({mine}); }
-
   void add_gather_of_counts() {
-    const bool in_place = sends_in_place();
+    const bool in_place = of_.sends_in_place();
     const Count mine = in_place ? call_.receive.counts[seat_.rank] : call_.send.count;
-    const std::vector<Count> said = said_by_all(mine);
-    auto counts = matrix();
+    const std::vector<Count> said = exchange_({mine});
+    auto counts = matrix(seat_.size);
     for (int rank = 0; rank < seat_.size; ++rank)
-      counts[cell(rank, call_.root)] = natural(said[static_cast<std::size_t>(rank)]);
-    const Bytes unit = element(sized_side(library_, call_)).bytes();
-    const Address own_part = in_place ? start_of(call_.receive, seat_.rank) : send();
+      counts[cell(seat_.size, rank, call_.root)] = natural(said[static_cast<std::size_t>(rank)]);
+    const Bytes unit = of_.element(sized_side(library_, call_)).bytes();
+    const Address own_part = in_place ? of_.start_of(call_.receive, seat_.rank) : of_.send();
     const Address input = in_place ? aside(own_part, unit * natural(mine)) : own_part;
-    add_exchange(unit, std::move(counts), input, is_root() ? unpacked(call_.receive) : Address{});
+    add_exchange(unit, std::move(counts), input,
+                 of_.is_root() ? unpacked(call_.receive) : Address{});
   }
 
   void add_scatter_of_counts() {
-    const bool in_place = receives_in_place();
+    const bool in_place = of_.receives_in_place();
     const Count mine = in_place ? call_.send.counts[seat_.rank] : call_.receive.count;
-    const std::vector<Count> said = said_by_all(mine);
-    auto counts = matrix();
+    const std::vector<Count> said = exchange_({mine});
+    auto counts = matrix(seat_.size);
     for (int rank = 0; rank < seat_.size; ++rank)
-      counts[cell(call_.root, rank)] = natural(said[static_cast<std::size_t>(rank)]);
-    const Bytes unit = element(in_place ? call_.send : call_.receive).bytes();
-    const Address output = in_place ? scratch_.take(unit * natural(mine)) : receive();
-    add_exchange(unit, std::move(counts), is_root() ? packed(call_.send) : Address{}, output);
+      counts[cell(seat_.size, call_.root, rank)] = natural(said[static_cast<std::size_t>(rank)]);
+    const Bytes unit = of_.element(in_place ? call_.send : call_.receive).bytes();
+    const Address output = in_place ? scratch_.take(unit * natural(mine)) : of_.receive();
+    add_exchange(unit, std::move(counts), of_.is_root() ? packed(call_.send) : Address{}, output);
   }
 
   void add_all_to_all_of_counts() {
-    const Side& given = sends_in_place() ? call_.receive : call_.send;
+    const Side& given = of_.sends_in_place() ? call_.receive : call_.send;
     std::vector<Count> mine;
     for (int rank = 0; rank < seat_.size; ++rank) mine.push_back(given.counts[rank]);
-    auto counts = matrix();
+    auto counts = matrix(seat_.size);
     const std::vector<Count> said = exchange_(mine);
     std::transform(said.begin(), said.end(), counts.begin(), natural);
     // In place what is sent is overwritten by what is received.
-    const Address input = sends_in_place() ? packed_aside(given) : packed(given);
-    add_exchange(element(given).bytes(), std::move(counts), input, unpacked(call_.receive));
+    const Address input = of_.sends_in_place() ? packed_aside(given) : packed(given);
+    add_exchange(of_.element(given).bytes(), std::move(counts), input, unpacked(call_.receive));
   }
 
-  [[nodiscard]] bool is_side_by_side(const Side& side) const {
-    if (!side.displacements.is_there()) return true;
-    Count next = 0;
-    for (int part = 0; part < side.parts; ++part) {
-      if (side.counts[part] > 0 && side.displacements[part] != next) return false;
-      next += side.counts[part];
-    }
-    return true;
+  Address packed(const Side& side) {
+    return of_.is_side_by_side(side) ? Geometry::at(side) : packed_aside(side);
   }
-
-  [[nodiscard]] Bytes all_parts(const Side& side) const {
-    Bytes all;
-    for (int part = 0; part < side.parts; ++part) all += bytes_of_part(side, part);
-    return all;
-  }
-
-  Address packed(const Side& side) { return is_side_by_side(side) ? at(side) : packed_aside(side); }
 
   Address packed_aside(const Side& side) {
-    if (all_parts(side).value == 0) return {};
-    const Address all = scratch_.take(all_parts(side));
+    if (of_.all_parts(side).value == 0) return {};
+    const Address all = scratch_.take(of_.all_parts(side));
     Address next = all;
     for (int part = 0; part < side.parts; ++part) {
-      const Bytes bytes = bytes_of_part(side, part);
-      if (bytes.value > 0) steps_.before.push_back({start_of(side, part), next, bytes});
+      const Bytes bytes = of_.bytes_of_part(side, part);
+      if (bytes.value > 0) steps_.before.push_back({of_.start_of(side, part), next, bytes});
       next = next + bytes;
     }
     return all;
   }
 
   Address unpacked(const Side& side) {
-    if (is_side_by_side(side)) return at(side);
-    if (all_parts(side).value == 0) return {};
-    const Address all = scratch_.take(all_parts(side));
+    if (of_.is_side_by_side(side)) return Geometry::at(side);
+    if (of_.all_parts(side).value == 0) return {};
+    const Address all = scratch_.take(of_.all_parts(side));
     Address next = all;
     for (int part = 0; part < side.parts; ++part) {
-      const Bytes bytes = bytes_of_part(side, part);
-      if (bytes.value > 0) steps_.after.push_back({next, start_of(side, part), bytes});
+      const Bytes bytes = of_.bytes_of_part(side, part);
+      if (bytes.value > 0) steps_.after.push_back({next, of_.start_of(side, part), bytes});
       next = next + bytes;
     }
     return all;
@@ -321,6 +346,7 @@ class StepsOf {
   const Library& library_;
   const Call& call_;
   Seat seat_;
+  Geometry of_;
   Scratch& scratch_;
   const Exchange& exchange_;
   Steps steps_;

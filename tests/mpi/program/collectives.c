@@ -166,11 +166,10 @@ enum form { BLOCKING, NONBLOCKING };
     if (form == NONBLOCKING) MPI_##iname(__VA_ARGS__, request); \
   } while (0)
 
-static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
-                 void* receive, enum form form, MPI_Request* request) {
-  const int root = c->rank == c->root;
+static void make_reduction(const struct call* c, MPI_Comm comm, void* send, void* receive,
+                           enum form form, MPI_Request* request) {
   void* const in_place = c->in_place ? MPI_IN_PLACE : send;
-  void* const root_in_place = c->in_place && root ? MPI_IN_PLACE : send;
+  void* const root_in_place = c->in_place && c->rank == c->root ? MPI_IN_PLACE : send;
   switch (c->operation) {
     case ALLREDUCE:
       CALL(Allreduce, Iallreduce, in_place, receive, c->count, c->type, c->op, comm);
@@ -188,6 +187,17 @@ static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, vo
     case SCAN: CALL(Scan, Iscan, in_place, receive, c->count, c->type, c->op, comm); break;
     case EXSCAN: CALL(Exscan, Iexscan, in_place, receive, c->count, c->type, c->op, comm); break;
     case BCAST: CALL(Bcast, Ibcast, receive, c->count, c->type, c->root, comm); break;
+    default: break;
+  }
+}
+
+static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
+                 void* receive, enum form form, MPI_Request* request) {
+  const int root = c->rank == c->root;
+  void* const in_place = c->in_place ? MPI_IN_PLACE : send;
+  void* const root_in_place = c->in_place && root ? MPI_IN_PLACE : send;
+  if (c->operation <= BCAST) make_reduction(c, comm, send, receive, form, request);
+  switch (c->operation) {
     case ALLGATHER:
       CALL(Allgather, Iallgather, in_place, c->count, c->type, receive, c->count, c->type, comm);
       break;
@@ -223,7 +233,7 @@ static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, vo
       CALL(Alltoallw, Ialltoallw, in_place, a->send_counts, a->send_at, a->types, receive,
            a->receive_counts, a->receive_at, a->types, comm);
       break;
-    case OPERATIONS: break;
+    default: break;
   }
 }
 

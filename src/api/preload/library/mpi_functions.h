@@ -1,0 +1,35 @@
+#pragma once
+// MPI's functions that libpolypath_preload.so exports. The arguments are MPI's: mpi/abi.h says why
+// words stand for all handles.
+
+#include "mpi/library.h"
+
+namespace polypath::preload {
+
+/// A function that the library may lack.
+template <class Function, class... Arguments>
+mpi::Result call_if_there(Function function, Arguments... arguments) {
+  return function == nullptr ? mpi::kMissing : function(arguments...);
+}
+
+}  // namespace polypath::preload
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+namespace polypath::mpi {
+#define POLYPATH_DECLARE(name, ...) Result MPI_##name(__VA_ARGS__);
+#define POLYPATH_DECLARE_TWO(name, nonblocking, ...) \
+  Result MPI_##name(__VA_ARGS__);                    \
+  Result MPI_##nonblocking(__VA_ARGS__, void*);
+POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE_TWO)
+POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE_TWO)
+POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
+POLYPATH_MPI_COMMUNICATORS(POLYPATH_DECLARE)
+POLYPATH_MPI_COMPLETIONS(POLYPATH_DECLARE)
+POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE_TWO
+#undef POLYPATH_DECLARE
+}  // namespace polypath::mpi
+}
+#pragma GCC visibility pop
