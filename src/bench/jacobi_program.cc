@@ -8,6 +8,9 @@
 #include "collective/program/composer.h"
 #include "collective/program/tuning.h"
 #include "core/ignore_errors.h"
+#include "engine/execute/graph_executor.h"
+#include "engine/execute/hops.h"
+#include "engine/execute/transfer.h"
 
 namespace polypath::bench {
 namespace {
