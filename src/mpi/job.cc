@@ -29,7 +29,7 @@ std::string text_of(const std::string& path) {
 int parent_of(const std::string& stat) {
   const std::size_t end = stat.rfind(')');
   if (end == std::string::npos || end + 4 >= stat.size()) return 0;
-  return std::atoi(stat.c_str() + end + 4);
+  return static_cast<int>(std::strtol(stat.c_str() + end + 4, nullptr, 10));
 }
 
 std::string identity(int process, const std::string& stat) {

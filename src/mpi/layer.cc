@@ -128,7 +128,7 @@ Layer::Seen* Layer::seen_if_any(Handle comm) {
   if (last.seen != nullptr && last.comm == comm && last.freed == freed) return last.seen;
   void* value = nullptr;
   int is_there = 0;
-  library_.real.Comm_get_attr(comm, keyval_, &value, &is_there);
+  library_.real.Comm_get_attr(comm, keyval_, static_cast<void*>(&value), &is_there);
   if (is_there == 0) return nullptr;
   last = {comm, freed, static_cast<Seen*>(value)};
   return last.seen;

@@ -1,6 +1,5 @@
 #include "mpi/library.h"
 
-#include <cstring>
 #include <string>
 
 namespace polypath::mpi {
@@ -8,11 +7,9 @@ namespace {
 
 using Find = std::function<void*(const char* name)>;
 
-// Tools that stand before MPI, too, have the name of the function itself; then come MPI's own.
 template <class Function>
 void find(const Find& look, const char* name, Function& function) {
-  void* found = look(("PMPI_" + std::string(name)).c_str());
-  std::memcpy(&function, &found, sizeof found);
+  function = reinterpret_cast<Function>(look(("PMPI_" + std::string(name)).c_str()));
 }
 
 Functions functions_of(const Find& look) {

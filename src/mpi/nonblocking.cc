@@ -112,7 +112,10 @@ void NonblockingCalls::work(Member& member) {
   for (;;) {
     std::unique_lock lock(mutex_);
     Running* next = nullptr;
-    asked_.wait(lock, [&] { return workers_[&member].stops || (next = next_of(member)); });
+    asked_.wait(lock, [&] {
+      next = next_of(member);
+      return next != nullptr || workers_[&member].stops;
+    });
     if (next == nullptr) return;
     lock.unlock();
     const auto agreed = member.is_ours(next->number);
@@ -204,7 +207,7 @@ bool NonblockingCalls::is_over(Running& running) {
   }
 }
 
-void NonblockingCalls::fail(Running& running, const char* why) noexcept {
+void NonblockingCalls::fail(Running& running, const char* why) const noexcept {
   log(LogLevel::error, fmt::format("MPI i{}: {}", name_of(running.asked.call.operation), why));
   running.state->result = library_.other_error;
 }

@@ -73,7 +73,7 @@ class NonblockingCalls {
   void begin_in_mpi(Running& running);
   void begin_all_in_mpi();
   [[nodiscard]] bool is_over(Running& running);
-  void fail(Running& running, const char* why) noexcept;
+  void fail(Running& running, const char* why) const noexcept;
   void complete(Running& running);
 
   const Library& library_;

@@ -56,9 +56,13 @@ std::pair<ElementType, std::uint64_t> words_of(Bytes bytes) {
 }
 
 std::vector<std::uint64_t> matrix(int size) {
-  return std::vector<std::uint64_t>(static_cast<std::size_t>(size * size));
+  const auto ranks = static_cast<std::size_t>(size);
+  return std::vector<std::uint64_t>(ranks * ranks);
 }
-std::size_t cell(int size, int from, int to) { return static_cast<std::size_t>(from * size + to); }
+std::size_t cell(int size, int from, int to) {
+  return static_cast<std::size_t>(from) * static_cast<std::size_t>(size) +
+         static_cast<std::size_t>(to);
+}
 
 // What a call says of this rank's memory.
 class Geometry {
