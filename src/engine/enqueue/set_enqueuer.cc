@@ -86,7 +86,7 @@ std::optional<Decision> SetEnqueuer::enqueue_until_blocking(Progress& set) {
       set.results.push_back(pieces_.enqueue(many, number));
       continue;
     }
-    const Decision decision = decider_.decide_one(many, number, next_call(set));
+    Decision decision = decider_.decide_one(many, number, next_call(set));
     if (decision.may_block) return decision;
     set.results.push_back(enqueuer_.enqueue(decision, NativeCopyBy::engine));
   }
