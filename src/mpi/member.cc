@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "communicator/bootstrap/bootstrap.h"
 #include "core/error.h"
@@ -17,6 +18,22 @@ constexpr Seconds kTimeout{30};  // to join, once all ranks have said that they 
 // Programs wait for each other as long as they like: ranks that have ended are found without.
 constexpr Seconds kNoTimeout{1e8};
 constexpr std::size_t kMostRepeated = 4096;  // some KiB each
+
+// Where kernels cannot run, it is found before the first call. The addresses are not used; they say
+// that no rank is in place.
+std::vector<CollectiveCall> samples() {
+  constexpr Address kInput{1 << 12}, kOutput{1 << 20};
+  return {{.collective = Collective::all_gather,
+           .reduction = {.type = ElementType::uint8},
+           .elements = 1,
+           .input = kInput,
+           .output = kOutput},
+          {.collective = Collective::all_reduce,
+           .reduction = {.type = ElementType::float32},
+           .elements = 1,
+           .input = kInput,
+           .output = kOutput}};
+}
 
 // A call that needs nothing else than itself, if its addresses are the program's.
 bool is_repeatable(const Library& library, const Call& call) {
@@ -126,6 +143,7 @@ void Member::join(const Call& call, int gpu, const Surroundings& around) {
   try {
     const PlaceId place = place_of(call, around);
     auto made = std::make_unique<Working>(around, place, make(place, around));
+    for (const CollectiveCall& sample : samples()) made->ranks->prepare(sample);
     made->ranks->communicator().all_gather("joined");
     made->ranks->set_timeout(kNoTimeout);
     if (gpu >= 0) gpu_ = gpu;
