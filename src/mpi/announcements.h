@@ -55,6 +55,22 @@ class Announcements {
     return any;
   }
 
+  /// This rank can make calls of ours, or it cannot.
+  void note_joined(bool can) {
+    of(rank_).joined.store(can ? AnnouncedCalls::Joined::joined : AnnouncedCalls::Joined::failed,
+                           std::memory_order_release);
+  }
+  /// Whether all ranks can; none as long as that is not known.
+  [[nodiscard]] std::optional<bool> have_joined() const {
+    bool all = true;
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto joined = of(rank).joined.load(std::memory_order_acquire);
+      if (joined == AnnouncedCalls::Joined::not_yet) return std::nullopt;
+      all = all && joined == AnnouncedCalls::Joined::joined;
+    }
+    return all;
+  }
+
  private:
   static constexpr std::uint64_t kChecked = 64;  ///< calls between looks at the slowest rank
 

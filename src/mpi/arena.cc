@@ -29,7 +29,10 @@ ArenaBlock& Arena::block(int number) const {
 void Arena::leave(int number, int ranks) {
   ArenaBlock& freed = block(number);
   if (freed.left.fetch_add(1) + 1 < ranks) return;
-  for (AnnouncedCalls& rank : freed.ranks) rank.number.store(0);
+  for (AnnouncedCalls& rank : freed.ranks) {
+    rank.number.store(0);
+    rank.joined.store(AnnouncedCalls::Joined::not_yet);
+  }
   freed.left.store(0);
   layout().taken[static_cast<std::size_t>(number / 64)].fetch_and(
       ~(std::uint64_t{1} << (number % 64)));

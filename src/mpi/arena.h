@@ -19,7 +19,10 @@ inline constexpr int kMostRanks = 16;
 struct alignas(64) AnnouncedCalls {
   static constexpr std::uint64_t kRemembered = 256;
 
+  enum class Joined : std::uint8_t { not_yet, joined, failed };
+
   std::atomic<std::uint64_t> number{0};
+  std::atomic<Joined> joined{Joined::not_yet};  ///< to make calls of ours
   std::array<std::atomic<std::uint8_t>, kRemembered> buffers{};
 };
 

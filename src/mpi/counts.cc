@@ -6,15 +6,23 @@
 
 namespace polypath::mpi {
 
-const char* text_of(Fate fate) {
-  constexpr std::array<const char*, kFates> kTexts = {
-      "Polypath",
-      "MPI by the host: another rank passes memory of the host, or another kind of call",
-      "MPI by the host: Polypath has no such operation, type or reduction",
-      "MPI by the host: memory of another GPU than in earlier calls",
-      "MPI by the host: the ranks are not all on this computer, under Polypath, with a GPU each"};
-  return kTexts[static_cast<std::size_t>(fate)];
+namespace {
+
+const char* reason_of(Fate fate) {
+  constexpr std::array<const char*, kFates> kReasons = {
+      "", "another rank passes memory of the host, or another kind of call",
+      "Polypath has no such operation, type or reduction",
+      "memory of another GPU than in earlier calls",
+      "the ranks are not all on this computer, under Polypath, with a GPU each"};
+  return kReasons[static_cast<std::size_t>(fate)];
 }
+
+std::string text_of(Fate fate, bool by_host) {
+  if (fate == Fate::ours) return "Polypath";
+  return fmt::format("MPI{}: {}", by_host ? " by the host" : "", reason_of(fate));
+}
+
+}  // namespace
 
 std::vector<CountedCalls> Counts::all() const {
   std::vector<CountedCalls> found;
@@ -33,7 +41,7 @@ std::string lines_of(const Counts& counts, int process) {
   std::string text;
   for (const CountedCalls& each : counts.all())
     fmt::format_to(std::back_inserter(text), "polypath[{}]: MPI {:20} {:9} calls by {}\n", process,
-                   name_of(each.operation), each.calls, text_of(each.fate));
+                   name_of(each.operation), each.calls, text_of(each.fate, counts.is_staged()));
   return text;
 }
 

@@ -19,8 +19,6 @@ enum class Fate {
   communicator,  ///< the communicator is none that we serve
 };
 inline constexpr int kFates = 5;
-/// For people: "Polypath", "MPI by the host: …".
-const char* text_of(Fate fate);
 
 struct CountedCalls {
   Operation operation = Operation::all_reduce;
@@ -35,10 +33,14 @@ class Counts {
     cells_[static_cast<std::size_t>(operation)][static_cast<std::size_t>(fate)].fetch_add(
         1, std::memory_order_relaxed);
   }
+  /// Calls that are not ours are copied to the host for MPI.
+  void note_staging() { is_staged_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool is_staged() const { return is_staged_.load(std::memory_order_relaxed); }
   /// Those that there were.
   [[nodiscard]] std::vector<CountedCalls> all() const;
 
  private:
+  std::atomic<bool> is_staged_ = false;
   std::array<std::array<std::atomic<std::uint64_t>, kFates>, kOperations> cells_{};
 };
 

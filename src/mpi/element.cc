@@ -1,10 +1,14 @@
 #include "mpi/element.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "collective/program/request.h"
 
 namespace polypath::mpi {
 namespace {
@@ -69,41 +73,17 @@ Kind kind_of(std::string_view name) {
   return Kind::moved;
 }
 
-std::optional<ElementType> natural_of(int bytes) {
-  switch (bytes) {
-    case 1: return ElementType::uint8;
-    case 2: return ElementType::uint16;
-    case 4: return ElementType::uint32;
-    case 8: return ElementType::uint64;
-    default: return std::nullopt;
-  }
-}
-
-std::optional<ElementType> integer_of(int bytes) {
-  switch (bytes) {
-    case 1: return ElementType::int8;
-    case 2: return ElementType::int16;
-    case 4: return ElementType::int32;
-    case 8: return ElementType::int64;
-    default: return std::nullopt;
-  }
-}
-
-std::optional<ElementType> real_of(int bytes) {
-  switch (bytes) {
-    case 2: return ElementType::float16;
-    case 4: return ElementType::float32;
-    case 8: return ElementType::float64;
-    default: return std::nullopt;
-  }
+// "uint" and 4 bytes: uint32; none if there is no such type.
+std::optional<ElementType> type_of(std::string_view family, int bytes) {
+  return find_element_type(fmt::format("{}{}", family, 8 * bytes));
 }
 
 std::optional<ElementType> number_of(Kind kind, int bytes) {
   switch (kind) {
-    case Kind::integer: return integer_of(bytes);
-    case Kind::natural: return natural_of(bytes);
-    case Kind::real: return real_of(bytes);
-    case Kind::complex: return real_of(bytes / 2);
+    case Kind::integer: return type_of("int", bytes);
+    case Kind::natural: return type_of("uint", bytes);
+    case Kind::real: return type_of("float", bytes);
+    case Kind::complex: return type_of("float", bytes / 2);
     case Kind::brain: return ElementType::bfloat16;
     case Kind::moved: break;
   }
@@ -113,7 +93,8 @@ std::optional<ElementType> number_of(Kind kind, int bytes) {
 // Types that are only moved are bytes, in words as wide as they allow.
 Element moved(int bytes) {
   for (const int width : {8, 4, 2})
-    if (bytes % width == 0) return {.type = natural_of(width).value(), .values = bytes / width};
+    if (bytes % width == 0)
+      return {.type = type_of("uint", width).value(), .values = bytes / width};
   return {.type = ElementType::uint8, .values = bytes};
 }
 

@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <string_view>
 
+#include "core/files.h"
 #include "core/hash.h"
 #include "core/process_identity.h"
 
@@ -20,9 +17,9 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+// Of a process, what stands in a file of the system; empty if it is gone.
+std::string text_of(int process, const char* name) {
+  return read_file(fmt::format("/proc/{}/{}", process, name), 4096).value_or("");
 }
 
 // The words of /proc/PROCESS/stat after the name, which is in parentheses and may hold anything.
@@ -40,10 +37,9 @@ std::string identity(int process, const std::string& stat) {
 // perhaps a shell between it and the program.
 std::string proxy_of_job() {
   for (int process = getppid(); process > 1;) {
-    const std::string folder = "/proc/" + std::to_string(process);
-    const std::string stat = text_of(folder + "/stat");
+    const std::string stat = text_of(process, "stat");
     if (stat.empty()) break;
-    const std::string name = text_of(folder + "/comm");
+    const std::string name = text_of(process, "comm");
     if (name.starts_with("hydra_pmi_proxy") || name.starts_with("mpiexec") ||
         name.starts_with("mpirun"))
       return identity(process, stat);

@@ -37,7 +37,6 @@ std::uint64_t unique_number() { return Hash().add(unique_name()).value(); }
 }  // namespace
 
 struct Layer::Seen {
-  Layer* layer;
   std::unique_ptr<Member> member;  ///< null: its calls are MPI's
 };
 
@@ -45,8 +44,7 @@ Layer::Layer(Library library, Open open, GpuOf ask)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
-      nonblocking_(
-          library_, [this]() -> const Surroundings& { return open_(); }, gpu_of_, counts_) {}
+      nonblocking_(library_, open_, gpu_of_, counts_) {}
 
 Result Layer::init(bool joins, const std::function<Result()>& make) {
   const std::string job = this_job();
@@ -151,7 +149,7 @@ void Layer::note_made(Handle comm) {
 
 std::unique_ptr<Layer::Seen> Layer::look_at(Handle comm) {
   const Functions& real = library_.real;
-  auto made = std::make_unique<Seen>(Seen{this, nullptr});
+  auto made = std::make_unique<Seen>();
   int is_inter = 0;
   Seat seat;
   real.Comm_test_inter(comm, &is_inter);
@@ -230,7 +228,7 @@ Result Layer::collective(const Call& call, const RealCall& real) {
   bool ours = false;
   if (member != nullptr) {
     const auto wait = [this] { go_on(); };
-    while (nonblocking_.any() && nonblocking_.wait_for_ranks(*member)) wait();
+    while (nonblocking_.any() && nonblocking_.has_not_begun(*member)) wait();
     const std::uint64_t number = member->announce(mine.buffers, wait);
     if (mine.buffers == Buffers::ours || mine.buffers == Buffers::none) {
       std::optional<bool> agreed;
@@ -239,7 +237,8 @@ Result Layer::collective(const Call& call, const RealCall& real) {
     }
   }
   if (ours) return run_ours(*member, call, mine.gpu, real);
-  return mine.gpu < 0 ? real(call.send.memory, call.receive.memory) : staged(call, mine.fate, real);
+  return mine.gpu < 0 ? real(call.send.memory, call.receive.memory)
+                      : leave_to_mpi(call, mine.fate, real);
 }
 
 // The host's memory is MPI's at once, unless calls before it have not been begun. This must not
@@ -250,7 +249,7 @@ Result Layer::begin(const Call& call, RealStart start, void* request) {
   Passed mine = passed(call, member);
   if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
   const bool is_behind =
-      member != nullptr && nonblocking_.any() && nonblocking_.wait_for_ranks(*member);
+      member != nullptr && nonblocking_.any() && nonblocking_.has_not_begun(*member);
   if (mine.buffers == Buffers::host && !is_behind) {
     if (member != nullptr) member->announce(mine.buffers, [this] { go_on(); });
     return start(call.send.memory, call.receive.memory, request);
@@ -266,31 +265,39 @@ Result Layer::begin(const Call& call, RealStart start, void* request) {
 
 Result Layer::run_ours(Member& member, const Call& call, int gpu, const RealCall& real) {
   try {
-    if (member.enqueue(call, gpu, open_())) {
+    if (member.enqueue(call, gpu, open_)) {
       member.synchronize();
       counts_.count(call.operation, Fate::ours);
       return kSuccess;
     }
     log(LogLevel::info, "MPI's collectives of a communicator are left to it: " + member.why_not());
-  } catch (const Error& error) {
-    log(LogLevel::error, fmt::format("MPI {}: {}", name_of(call.operation), error.what()));
-    return library_.real.Comm_call_errhandler(call.comm, library_.other_error);
+  } catch (const Error& problem) {
+    member.abort(problem.what());
+    return error(call, problem.what());
   }
   return gpu < 0 ? real(call.send.memory, call.receive.memory)
-                 : staged(call, Fate::communicator, real);
+                 : leave_to_mpi(call, Fate::communicator, real);
 }
 
-Result Layer::staged(const Call& call, Fate fate, const RealCall& real) {
+Result Layer::leave_to_mpi(const Call& call, Fate fate, const RealCall& real) {
   counts_.count(call.operation, fate);
+  if (library_.takes_gpu_memory()) return real(call.send.memory, call.receive.memory);
+  counts_.note_staging();
   try {
     HostCopies copies(library_, open_(), call, gpu_of_);
     const Result result = real(copies.send(), copies.receive());
     if (result == kSuccess) copies.give_back();
     return result;
-  } catch (const Error& error) {
-    log(LogLevel::error, fmt::format("MPI {}: {}", name_of(call.operation), error.what()));
-    return library_.real.Comm_call_errhandler(call.comm, library_.other_error);
+  } catch (const Error& problem) {
+    return error(call, problem.what());
   }
+}
+
+// The program's handler may come back, and MPI then says that calling it was a success.
+Result Layer::error(const Call& call, const char* why) const {
+  log(LogLevel::error, fmt::format("MPI {}: {}", name_of(call.operation), why));
+  library_.real.Comm_call_errhandler(call.comm, library_.other_error);
+  return library_.other_error;
 }
 
 }  // namespace polypath::mpi

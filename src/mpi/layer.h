@@ -3,10 +3,10 @@
 //
 //   the program's call ─▶ memory of the host? MPI's, as it was called
 //                      └▶ of a GPU: do all ranks pass such memory, in a call that we have?
-//                           yes ─▶ Member::run        no ─▶ MPI's, with copies in the host
+//                           yes ─▶ Member::enqueue    no ─▶ MPI's, with copies in the host
 //
-// MPI keeps the communicators. A Member lies beside each as an attribute, from its first collective
-// call on.
+// MPI keeps the communicators. A Member lies beside each as an attribute. An MPI that takes memory
+// of GPUs itself gets it as it is.
 
 #include <functional>
 #include <memory>
@@ -42,10 +42,6 @@ class RealCall {
 /// Thread-safe as far as MPI is.
 class Layer {
  public:
-  /// Machine and driver of this process, once they are needed. Errors of an opening: memory of GPUs
-  /// is left to MPI.
-  using Open = std::function<const Surroundings&()>;
-
   Layer(Library library, Open open, GpuOf ask);
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -88,7 +84,8 @@ class Layer {
   [[nodiscard]] std::optional<int> gpu_of(const Side& side) const;
   [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
   [[nodiscard]] Result run_ours(Member& member, const Call& call, int gpu, const RealCall& real);
-  [[nodiscard]] Result staged(const Call& call, Fate fate, const RealCall& real);
+  [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
+  [[nodiscard]] Result error(const Call& call, const char* why) const;
   void forget(Seen* seen) noexcept;
   static Result forget_attribute(Handle comm, int keyval, void* value, void* layer);
 
@@ -100,9 +97,8 @@ class Layer {
   std::optional<RankPresence> presence_;
   std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath
   int keyval_ = -1;
-  std::atomic<std::uint64_t> freed_{
-      0};             ///< communicators; remembered handles may mean others since
-  std::mutex mutex_;  ///< guards the member below
+  std::atomic<std::uint64_t> freed_{0};  ///< communicators: handles may mean others since
+  std::mutex mutex_;                     ///< guards the member below
   std::unordered_set<Seen*> all_;
 };
 

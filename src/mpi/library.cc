@@ -27,6 +27,7 @@ Functions functions_of(const Find& look) {
   POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
 #undef POLYPATH_FIND
+  real.Query_cuda_support = reinterpret_cast<int (*)()>(look("MPIX_Query_cuda_support"));
   return real;
 }
 

@@ -25,6 +25,7 @@ struct Functions {
   POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
+  int (*Query_cuda_support)() = nullptr;  ///< MPIX_Query_cuda_support
 };
 
 struct Library {
@@ -39,6 +40,10 @@ struct Library {
   Handle no_request = 0;   ///< MPI_REQUEST_NULL
   Result other_error = 0;  ///< MPI_ERR_OTHER
 
+  /// True of an MPI that was built for memory of GPUs, by its own word. After it is initialised.
+  [[nodiscard]] bool takes_gpu_memory() const {
+    return real.Query_cuda_support != nullptr && real.Query_cuda_support() == 1;
+  }
   /// What MPI has written into a word of zeros, or a program passes as an argument.
   [[nodiscard]] Handle handle(Handle written) const {
     return abi == Abi::mpich ? static_cast<std::uint32_t>(written) : written;
@@ -53,7 +58,7 @@ struct Library {
 std::optional<Library> library_of(const std::function<void*(const char* name)>& find,
                                   std::string_view file);
 
-/// The result of a function that the library does not have.
+/// The result of a function that the library does not have: MPI_ERR_OTHER, in MPICH MPI_ERR_INTERN.
 inline constexpr Result kMissing = 16;
 
 }  // namespace polypath::mpi

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -69,7 +71,7 @@ Member::Member(const Library& library, Handle comm, Seat seat, Arena& arena, Inv
       announcements_(arena.block(static_cast<int>(invitation.block)), seat.rank, seat.size) {}
 
 Member::~Member() {
-  leave();
+  working_.reset();
   arena_.leave(static_cast<int>(invitation_.block), seat_.size);
 }
 
@@ -138,24 +140,36 @@ std::unique_ptr<NodeCollectives> Member::make(PlaceId gpu, const Surroundings& a
   return made;
 }
 
-// All ranks join, or none does: none has joined before it has heard of all others.
-void Member::join(const Call& call, int gpu, const Surroundings& around) {
+// All ranks join, or none does. What happens to those that have joined is not heard of here: they
+// go on to their first call before the others know.
+void Member::join(const Call& call, int gpu, const Open& open) {
+  std::unique_ptr<Working> made;
+  std::string problem = "another rank cannot take part";
   try {
+    const Surroundings& around = open();
     const PlaceId place = place_of(call, around);
-    auto made = std::make_unique<Working>(around, place, make(place, around));
+    made = std::make_unique<Working>(around, place, make(place, around));
     for (const CollectiveCall& sample : samples()) made->ranks->prepare(sample);
-    made->ranks->communicator().all_gather("joined");
     made->ranks->set_timeout(kNoTimeout);
+  } catch (const Error& error) {
+    made.reset();
+    problem = error.what();
+  }
+  announcements_.note_joined(made != nullptr);
+  std::optional<bool> joined;
+  while (!(joined = announcements_.have_joined()))
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  if (*joined) {
     if (gpu >= 0) gpu_ = gpu;
     working_ = std::move(made);
-  } catch (const Error& error) {
-    why_not_ = error.what();
-    is_out_ = true;
+    return;
   }
+  why_not_ = problem;
+  is_out_ = true;
 }
 
-bool Member::enqueue(const Call& call, int gpu, const Surroundings& around, By by) {
-  if (working_ == nullptr && !is_out_) join(call, gpu, around);
+bool Member::enqueue(const Call& call, int gpu, const Open& open, By by) {
+  if (working_ == nullptr && !is_out_) join(call, gpu, open);
   if (working_ == nullptr) return false;
   working_->begin();
   if (PersistentCall* const known = repeated(call)) working_->ranks->run(*known, working_->stream);
@@ -167,13 +181,15 @@ bool Member::enqueue(const Call& call, int gpu, const Surroundings& around, By b
 void Member::synchronize() {
   if (!working_->driver.simulation().empty()) working_->ranks->await_messages();
   working_->driver.synchronize(working_->stream);
+  working_->scratch.release(std::exchange(working_->taken, {}));
   working_->ranks->communicator().check();
 }
 
 EventHandle Member::record() {
   const EventHandle event = working_->driver.create_event(working_->gpu);
   working_->driver.record(event, working_->stream);
-  ++recorded_;
+  const std::scoped_lock lock(mutex_);
+  taken_[event] = std::exchange(working_->taken, {});
   return event;
 }
 
@@ -183,8 +199,11 @@ bool Member::is_done(EventHandle event) {
 }
 
 void Member::give_back(EventHandle event) noexcept {
-  --recorded_;
   ignore_errors([&] { working_->driver.destroy_event(event); });
+  const std::scoped_lock lock(mutex_);
+  const auto found = taken_.find(event);
+  working_->scratch.release(found->second);
+  taken_.erase(found);
 }
 
 void Member::copy(const LocalCopy& copy) {
@@ -193,11 +212,11 @@ void Member::copy(const LocalCopy& copy) {
 }
 
 void Member::take_steps(const Call& call, By by) {
-  if (recorded_ == 0) working_->scratch.release_all();
   const auto exchange_counts = [this, by](const std::vector<Count>& mine) {
     return by == By::mpi ? exchange_by_mpi(mine) : exchange(mine);
   };
   const Steps steps = steps_of(library_, call, seat_, working_->scratch, exchange_counts);
+  working_->taken = steps.taken;
   for (const LocalCopy& before : steps.before) copy(before);
   for (const CollectiveCall& each : steps.calls) working_->ranks->run(each, working_->stream);
   for (const LocalCopy& after : steps.after) copy(after);
@@ -216,6 +235,12 @@ PersistentCall* Member::repeated(const Call& call) {
   return &known.emplace(key, PersistentCall(steps.calls.front())).first->second;
 }
 
-void Member::leave() noexcept { working_.reset(); }
+void Member::abort(const std::string& why) noexcept {
+  if (working_ == nullptr) return;
+  ignore_errors([&] {
+    working_->ranks->communicator().abort(
+        fmt::format("Rank {} has given up ({}) Correct that first.", seat_.rank, why));
+  });
+}
 
 }  // namespace polypath::mpi

@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "collective/rank/node_collectives.h"
 #include "mpi/announcements.h"
@@ -29,7 +32,7 @@ class Member {
   Member(const Library& library, Handle comm, Seat seat, Arena& arena, Invitation invitation);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
-  /// As leave().
+  /// Waits for queued work, and ends this rank.
   ~Member();
 
   /// Says what this rank passes in its next call, and returns its number. While other ranks are far
@@ -53,15 +56,15 @@ class Member {
   /// Enqueues a call that all ranks have agreed on. `gpu` has its memory; negative: it has none.
   /// False: ours cannot be made here, which all ranks find alike. Waits for the other ranks where
   /// they have not made such a call before. Errors: as NodeCollectives::run().
-  bool enqueue(const Call& call, int gpu, const Surroundings& around, By by = By::mpi);
+  bool enqueue(const Call& call, int gpu, const Open& open, By by = By::mpi);
   /// Waits for what is enqueued. Errors: those of other ranks, too.
   void synchronize();
   /// An event for what is enqueued, to be given back.
   [[nodiscard]] EventHandle record();
   [[nodiscard]] bool is_done(EventHandle event);
   void give_back(EventHandle event) noexcept;
-  /// Waits for queued work, and ends this rank.
-  void leave() noexcept;
+  /// This rank cannot go on: its calls and those of all others end in an error that says why.
+  void abort(const std::string& why) noexcept;
 
  private:
   struct Working {
@@ -74,10 +77,11 @@ class Member {
     StreamHandle stream, before;
     EventHandle begun;
     Scratch scratch;
+    std::vector<Address> taken;  ///< of the scratch memory, by the latest call
     std::unordered_map<std::string, PersistentCall> repeated;
   };
 
-  void join(const Call& call, int gpu, const Surroundings& around);
+  void join(const Call& call, int gpu, const Open& open);
   [[nodiscard]] std::unique_ptr<NodeCollectives> make(PlaceId gpu, const Surroundings& around);
   [[nodiscard]] PlaceId place_of(const Call& call, const Surroundings& around) const;
   void take_steps(const Call& call, By by);
@@ -95,9 +99,9 @@ class Member {
   std::atomic<int> gpu_ = -1;
   std::unique_ptr<Working> working_;
   std::string why_not_;
-  std::atomic<bool> is_out_ = false;  ///< and the text is there
-  std::atomic<int> recorded_ =
-      0;  ///< events that have not been given back: their calls use scratch memory
+  std::atomic<bool> is_out_ = false;                   ///< and the text is there
+  std::mutex mutex_;                                   ///< guards the member below
+  std::map<EventHandle, std::vector<Address>> taken_;  ///< until these events are given back
 };
 
 }  // namespace polypath::mpi

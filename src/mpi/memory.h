@@ -28,4 +28,7 @@ struct Surroundings {
   }
 };
 
+/// Makes them when they are first needed. Errors: those of opening a machine.
+using Open = std::function<const Surroundings&()>;
+
 }  // namespace polypath::mpi

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -49,29 +48,24 @@ struct NonblockingCalls::Running {
   Handle inner = 0;  ///< MPI's own request
 };
 
-NonblockingCalls::NonblockingCalls(const Library& library, Around around, GpuOf gpu_of,
-                                   Counts& counts)
-    : library_(library), around_(std::move(around)), gpu_of_(gpu_of), counts_(counts) {}
+NonblockingCalls::NonblockingCalls(const Library& library, Open open, GpuOf gpu_of, Counts& counts)
+    : library_(library), open_(std::move(open)), gpu_of_(gpu_of), counts_(counts) {}
 
 NonblockingCalls::~NonblockingCalls() = default;
 
-void NonblockingCalls::stop(Member& member) noexcept {
-  std::thread ended;
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto found = workers_.find(&member);
-    if (found == workers_.end()) return;
-    found->second.stops = true;
-    ended = std::move(found->second.thread);
-  }
-  asked_.notify_all();
-  ended.join();
+void NonblockingCalls::stop(const Member& member) noexcept {
+  std::unique_ptr<Background> ended;  // not under the lock, which its task may wait for
   const std::scoped_lock lock(mutex_);
-  workers_.erase(&member);
+  if (const auto found = threads_.find(&member); found != threads_.end()) {
+    ended = std::move(found->second);
+    threads_.erase(found);
+  }
 }
 
 void NonblockingCalls::stop() noexcept {
-  while (!workers_.empty()) stop(*workers_.begin()->first);
+  decltype(threads_) ended;
+  const std::scoped_lock lock(mutex_);
+  ended.swap(threads_);
 }
 
 // A call that cannot be ours is begun at once, as MPI begins its own.
@@ -89,46 +83,28 @@ Result NonblockingCalls::begin(NonblockingCall call, void* request) {
   if (!may_be_ours) made->stage = Running::Stage::for_mpi;
   const std::scoped_lock lock(mutex_);
   ++count_;
-  running_.push_back(std::move(made));
-  if (!may_be_ours) begin_all_in_mpi();
-  if (!may_be_ours) return kSuccess;
-  Worker& worker = workers_[member];
-  if (!worker.thread.joinable()) worker.thread = std::thread([this, member] { work(*member); });
-  asked_.notify_all();
+  Running& running = *running_.emplace_back(std::move(made));
+  if (!may_be_ours) {
+    begin_all_in_mpi();
+    return kSuccess;
+  }
+  std::unique_ptr<Background>& thread = threads_[member];
+  if (thread == nullptr) thread = std::make_unique<Background>(Background::Priority::normal);
+  thread->post([this, &running, &thread = *thread] { hear_and_begin(running, thread); });
   return kSuccess;
 }
 
-NonblockingCalls::Running* NonblockingCalls::next_of(const Member& member) {
-  for (const auto& each : running_)
-    if (each->asked.member == &member && each->stage == Running::Stage::asked) return each.get();
-  return nullptr;
-}
-
 // Other ranks take as long as they like to come: the longer, the less often they are looked for.
-void NonblockingCalls::work(Member& member) {
-  using std::chrono::microseconds;
-  constexpr microseconds kLeast{20}, kMost{1000};
-  microseconds pause = kLeast;
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    Running* next = nullptr;
-    asked_.wait(lock, [&] {
-      next = next_of(member);
-      return next != nullptr || workers_[&member].stops;
-    });
-    if (next == nullptr) return;
-    lock.unlock();
-    const auto agreed = member.is_ours(next->number);
-    if (!agreed) {
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, kMost);
-      continue;
-    }
-    pause = kLeast;
-    const bool is_begun = *agreed && begin_ours(*next);
-    lock.lock();
-    next->stage = is_begun ? Running::Stage::begun : Running::Stage::for_mpi;
+void NonblockingCalls::hear_and_begin(Running& running, Background& thread) {
+  constexpr Seconds kLeast{20e-6}, kMost{1e-3};
+  std::optional<bool> agreed;
+  for (Seconds pause = kLeast; !(agreed = running.asked.member->is_ours(running.number));) {
+    if (!thread.pause(pause)) return;
+    pause = std::min(Seconds{2 * pause.value}, kMost);
   }
+  const bool is_begun = *agreed && begin_ours(running);
+  const std::scoped_lock lock(mutex_);
+  running.stage = is_begun ? Running::Stage::begun : Running::Stage::for_mpi;
 }
 
 // What is completed in here may ask MPI for something, which comes back here.
@@ -167,11 +143,12 @@ void NonblockingCalls::begin_all_in_mpi() {
 bool NonblockingCalls::begin_ours(Running& running) {
   Member& member = *running.asked.member;
   try {
-    if (!member.enqueue(running.asked.call, running.asked.gpu, around_(), Member::By::itself))
+    if (!member.enqueue(running.asked.call, running.asked.gpu, open_, Member::By::itself))
       return false;
     running.event = member.record();
     counts_.count(running.asked.call.operation, Fate::ours);
   } catch (const Error& error) {
+    member.abort(error.what());
     fail(running, error.what());
   }
   return true;
@@ -181,9 +158,10 @@ void NonblockingCalls::begin_in_mpi(Running& running) {
   const NonblockingCall& asked = running.asked;
   const void* send = asked.call.send.memory;
   void* receive = asked.call.receive.memory;
-  if (asked.gpu >= 0) {
-    counts_.count(asked.call.operation, asked.fate);
-    running.copies = std::make_unique<HostCopies>(library_, around_(), asked.call, gpu_of_);
+  if (asked.gpu >= 0) counts_.count(asked.call.operation, asked.fate);
+  if (asked.gpu >= 0 && !library_.takes_gpu_memory()) {
+    counts_.note_staging();
+    running.copies = std::make_unique<HostCopies>(library_, open_(), asked.call, gpu_of_);
     send = running.copies->send();
     receive = running.copies->receive();
   }
@@ -218,7 +196,7 @@ void NonblockingCalls::complete(Running& running) {
   library_.real.Grequest_complete(running.request);
 }
 
-bool NonblockingCalls::wait_for_ranks(const Member& member) {
+bool NonblockingCalls::has_not_begun(const Member& member) {
   const std::scoped_lock lock(mutex_);
   return std::any_of(running_.begin(), running_.end(), [&](const auto& each) {
     return each->asked.member == &member && each->stage != Running::Stage::begun;

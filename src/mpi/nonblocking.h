@@ -2,25 +2,23 @@
 // Non-blocking calls that are the layer's: on memory of GPUs, or behind such a call of the same
 // communicator.
 //
-//   begun by the program ─▶ all ranks have announced it? ─▶ on the GPU, or by MPI with copies in
-//   the (it has a request)      in the order of their calls      host ─▶ over: the request is
-//   completed
+//   the program begins it and gets a request ─▶ have all ranks announced it?
+//     ─▶ on the GPU, or by MPI with copies in the host ─▶ over: the request is completed
 //
 // The request is one of those that MPI only keeps (MPI_Grequest_start). Calls are begun on the GPU
-// by a thread of their communicator, so that other ranks' calls come to their end whatever this
-// rank does meanwhile, and communicators do not wait for each other. What needs MPI goes on
-// whenever the program waits for something in it: those threads must not call MPI.
+// by a thread of their communicator, so that other ranks' calls end even if this rank does
+// something else, and communicators do not wait for each other. What needs MPI goes on when the
+// program waits for something in it: those threads must not call MPI.
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
+#include "core/background.h"
 #include "mpi/counts.h"
 #include "mpi/member.h"
 #include "mpi/staging.h"
@@ -42,8 +40,7 @@ struct NonblockingCall {
 /// Thread-safe.
 class NonblockingCalls {
  public:
-  using Around = std::function<const Surroundings&()>;
-  NonblockingCalls(const Library& library, Around around, GpuOf gpu_of, Counts& counts);
+  NonblockingCalls(const Library& library, Open open, GpuOf gpu_of, Counts& counts);
   NonblockingCalls(const NonblockingCalls&) = delete;
   NonblockingCalls& operator=(const NonblockingCalls&) = delete;
   ~NonblockingCalls();
@@ -56,10 +53,10 @@ class NonblockingCalls {
   /// it calls itself.
   void go_on();
   /// The program makes no more calls, of this communicator or of any.
-  void stop(Member& member) noexcept;
+  void stop(const Member& member) noexcept;
   void stop() noexcept;
   /// True while calls of the communicator have not been begun.
-  [[nodiscard]] bool wait_for_ranks(const Member& member);
+  [[nodiscard]] bool has_not_begun(const Member& member);
   /// True while calls of the communicator are not over.
   [[nodiscard]] bool is_any_of(const Member& member);
 
@@ -67,8 +64,7 @@ class NonblockingCalls {
   struct Request;
   struct Running;
 
-  void work(Member& member);
-  [[nodiscard]] Running* next_of(const Member& member);
+  void hear_and_begin(Running& running, Background& thread);
   bool begin_ours(Running& running);
   void begin_in_mpi(Running& running);
   void begin_all_in_mpi();
@@ -77,18 +73,13 @@ class NonblockingCalls {
   void complete(Running& running);
 
   const Library& library_;
-  Around around_;
+  Open open_;
   GpuOf gpu_of_;
   Counts& counts_;
   std::atomic<int> count_{0};
   std::recursive_mutex mutex_;  ///< guards the members below
   bool goes_on_ = false;
-  struct Worker {
-    std::thread thread;
-    bool stops = false;
-  };
-  std::condition_variable_any asked_;
-  std::map<Member*, Worker> workers_;
+  std::map<const Member*, std::unique_ptr<Background>> threads_;
   std::deque<std::unique_ptr<Running>> running_;  ///< in the order of the program's calls
 };
 

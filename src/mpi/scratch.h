@@ -1,13 +1,14 @@
 #pragma once
 // Memory of a GPU for the time of one call, kept for the next ones.
 
+#include <mutex>
 #include <vector>
 
 #include "driver/driver.h"
 
 namespace polypath::mpi {
 
-/// Not thread-safe. The driver must outlive it.
+/// Thread-safe. The driver must outlive it.
 class Scratch {
  public:
   Scratch(Driver& driver, PlaceId place) : driver_(driver), place_(place) {}
@@ -15,10 +16,10 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  /// Memory that is taken until release_all(). Error (out_of_memory) if there is none.
+  /// Memory until release(). Error (out_of_memory) if there is none.
   Address take(Bytes bytes);
-  /// Nothing queued uses any of it.
-  void release_all();
+  /// Nothing queued uses it any more.
+  void release(const std::vector<Address>& taken);
 
  private:
   struct Block {
@@ -29,6 +30,7 @@ class Scratch {
 
   Driver& driver_;
   PlaceId place_;
+  std::mutex mutex_;  ///< guards the blocks
   std::vector<Block> blocks_;
 };
 

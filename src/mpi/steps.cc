@@ -48,7 +48,7 @@ bool has_equal_counts(const Numbers& counts, int size) {
 }
 
 // Bytes that are only moved go in the widest words that they can be divided into, which all ranks
-// find alike, whatever types they pass.
+// find alike with any types of the same bytes.
 std::pair<ElementType, std::uint64_t> words_of(Bytes bytes) {
   if (bytes.value % 8 == 0) return {ElementType::uint64, bytes.value / 8};
   if (bytes.value % 4 == 0) return {ElementType::uint32, bytes.value / 4};
@@ -165,9 +165,11 @@ class StepsOf {
  private:
   [[nodiscard]] std::uint64_t own() const { return static_cast<std::uint64_t>(seat_.rank); }
 
+  Address take(Bytes bytes) { return steps_.taken.emplace_back(scratch_.take(bytes)); }
+
   // A copy of memory that ours must not find where the program has it.
   Address aside(Address from, Bytes bytes) {
-    const Address copy = scratch_.take(bytes);
+    const Address copy = take(bytes);
     steps_.before.push_back({from, copy, bytes});
     return copy;
   }
@@ -204,7 +206,7 @@ class StepsOf {
     if (!of_.sends_in_place()) return add_reduction(Collective::reduce_scatter, count);
     const Bytes part = of_.element(call_.receive).bytes() * natural(count);
     if (part.value == 0) return;
-    const Address result = scratch_.take(part);
+    const Address result = take(part);
     add(of_.reduction(Collective::reduce_scatter, count), of_.receive(), result);
     steps_.after.push_back({result, of_.receive(), part});
   }
@@ -218,7 +220,7 @@ class StepsOf {
       all += counts[rank];
     }
     const Bytes each = of_.element(call_.receive).bytes();
-    const Address result = scratch_.take(each * natural(all));
+    const Address result = take(each * natural(all));
     add(of_.reduction(Collective::all_reduce, all),
         of_.sends_in_place() ? of_.receive() : of_.send(), result);
     const Bytes own_part = each * natural(counts[seat_.rank]);
@@ -276,7 +278,7 @@ class StepsOf {
     const Bytes part = of_.bytes_of_part(sized_side(library_, call_), 0);
     auto counts = matrix(seat_.size);
     for (int rank = 0; rank < seat_.size; ++rank) counts[cell(seat_.size, call_.root, rank)] = 1;
-    const Address output = of_.receives_in_place() ? scratch_.take(part) : of_.receive();
+    const Address output = of_.receives_in_place() ? take(part) : of_.receive();
     add_exchange(part, std::move(counts), of_.is_root() ? of_.send() : Address{}, output);
   }
 
@@ -302,7 +304,7 @@ class StepsOf {
     for (int rank = 0; rank < seat_.size; ++rank)
       counts[cell(seat_.size, call_.root, rank)] = natural(said[static_cast<std::size_t>(rank)]);
     const Bytes unit = of_.element(in_place ? call_.send : call_.receive).bytes();
-    const Address output = in_place ? scratch_.take(unit * natural(mine)) : of_.receive();
+    const Address output = in_place ? take(unit * natural(mine)) : of_.receive();
     add_exchange(unit, std::move(counts), of_.is_root() ? packed(call_.send) : Address{}, output);
   }
 
@@ -324,7 +326,7 @@ class StepsOf {
 
   Address packed_aside(const Side& side) {
     if (of_.all_parts(side).value == 0) return {};
-    const Address all = scratch_.take(of_.all_parts(side));
+    const Address all = take(of_.all_parts(side));
     Address next = all;
     for (int part = 0; part < side.parts; ++part) {
       const Bytes bytes = of_.bytes_of_part(side, part);
@@ -337,7 +339,7 @@ class StepsOf {
   Address unpacked(const Side& side) {
     if (of_.is_side_by_side(side)) return Geometry::at(side);
     if (of_.all_parts(side).value == 0) return {};
-    const Address all = scratch_.take(of_.all_parts(side));
+    const Address all = take(of_.all_parts(side));
     Address next = all;
     for (int part = 0; part < side.parts; ++part) {
       const Bytes bytes = of_.bytes_of_part(side, part);

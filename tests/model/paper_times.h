@@ -13,7 +13,7 @@ inline Seconds unpipelined_time(const HockneyPath& path, Bytes bytes) {
   return first + path.staging + path.second->latency + bytes / path.second->bandwidth;
 }
 
-/// 001 eq. 13: `chunks` >= 1 equal chunks. A direct path takes eq. 1 whatever `chunks` is.
+/// 001 eq. 13: `chunks` >= 1 equal chunks. A direct path takes eq. 1 for any `chunks`.
 inline Seconds pipelined_time(const HockneyPath& path, Bytes bytes, double chunks) {
   if (!path.second) return unpipelined_time(path, bytes);
   const Seconds first = path.first.latency + (bytes / path.first.bandwidth) * (1 / chunks);

@@ -1,4 +1,4 @@
-// Ranks agree on each call, whatever the others do meanwhile.
+// Ranks agree on each call at any order of their steps.
 
 #include "mpi/announcements.h"
 
@@ -77,6 +77,21 @@ TEST(Announcements, AreNotOverwrittenBeforeTheSlowestRankHasComeBy) {
   EXPECT_LT(last, mpi::AnnouncedCalls::kRemembered);
   EXPECT_EQ(slow.announce(Buffers::ours, wait), 0u);
   EXPECT_EQ(slow.is_ours_at_all(0), true);
+}
+
+TEST(Announcements, SayWhetherAllHaveJoinedOnceAllHaveTried) {
+  Arena arena = Arena::make();
+  const int block = arena.take();
+  Announcements first(arena.block(block), 0, 2), second(arena.block(block), 1, 2);
+
+  first.note_joined(true);
+  const auto before = first.have_joined();
+  second.note_joined(false);
+
+  EXPECT_EQ(before, std::nullopt);
+  EXPECT_EQ(first.have_joined(), false);
+  second.note_joined(true);
+  EXPECT_EQ(first.have_joined(), true);
 }
 
 TEST(ArenaOfAJob, GivesABlockBackWhenItsLastRankHasLeft) {

@@ -6,6 +6,7 @@ MPI's own results on memory of the host are what every byte is compared with.
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,36 @@ def test_calls_are_counted_by_their_fate(library: Library, preload: str, collect
     for operation in LEFT_TO_MPI:
         assert calls(outcome, operation, "Polypath") == 0
         assert calls(outcome, operation, "MPI by the host") > 0, outcome.errors
+
+
+def test_an_error_is_every_ranks(library: Library, preload: str, tmp_path: Path) -> None:
+    program = library.compile(tmp_path / "differ", SOURCES / "differ.c", SOURCES / "memory.c")
+
+    outcome = library.ranks(3, program, LD_PRELOAD=preload)
+
+    # Of the call that differs, and of the next one: the communicator has ended.
+    assert outcome.output.split() == ["error"] * 6, outcome.output + outcome.errors
+    assert outcome.status == 0, outcome.errors
+    assert "they differ in count" in outcome.errors
+
+
+def test_an_mpi_that_takes_memory_of_gpus_gets_it(
+    library: Library, preload: str, collectives: Path, tmp_path: Path
+) -> None:
+    """Memory that is managed, which MPI can read here."""
+    aware = tmp_path / "libaware.so"
+    source = str(SOURCES / "gpu_aware.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", aware, source], check=True)
+
+    outcome = library.ranks(
+        2, collectives, "5", "60", "managed",
+        LD_PRELOAD=f"{preload}:{aware}", POLYPATH_STATS="1",
+    )  # fmt: skip
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "60"]
+    assert calls(outcome, "scan", "MPI:") > 0, outcome.errors
+    assert "MPI by the host" not in outcome.errors
 
 
 def test_memory_of_the_host_is_left_alone(

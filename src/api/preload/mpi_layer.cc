@@ -3,14 +3,12 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <array>
 #include <atomic>
 #include <string>
 #include <string_view>
 
+#include "api/preload/program_gpus.h"
 #include "api/preload/real_driver.h"
-#include "context/open.h"
-#include "core/error.h"
 #include "core/log.h"
 #include "core/process.h"
 
@@ -58,37 +56,13 @@ MpiFile mpi_file() {
   return hidden_mpi();
 }
 
-// Neither of the two is destroyed: at exit CUDA may be gone before us.
-const mpi::Surroundings* open_gpus(const Settings& settings) {
-  auto* const opened = new OpenMachine(open_machine("", settings));
-  if (opened->simulated())
-    fail(ErrorCode::unsupported, "memory of GPUs cannot be reached here", opened->note());
-  return new mpi::Surroundings{opened->untraced_driver(), opened->machine(), settings};
-}
-
+// Never destroyed, as the machine.
 const mpi::Surroundings& gpus_of_mpi(const Settings& settings) {
-  static const mpi::Surroundings* const opened = open_gpus(settings);
-  return *opened;
-}
-
-// Asks the driver without what the planner's driver needs, which takes long to make.
-std::optional<int> gpu_of(const void* memory) {
-  using Ask = cuda::Result (*)(unsigned, int*, void**, cuda::DevicePointer);
-  static std::atomic<Ask> known{nullptr};
-  Ask ask = known.load(std::memory_order_relaxed);
-  if (ask == nullptr) known = ask = reinterpret_cast<Ask>(real_symbol("cuPointerGetAttributes"));
-  constexpr int kDeviceOrdinal = 9;
-  if (ask == nullptr) return std::nullopt;
-  std::array which{static_cast<int>(cuda::kPointerMemoryType), kDeviceOrdinal};
-  unsigned type = 0;
-  int gpu = -1;
-  std::array<void*, 2> answers{&type, &gpu};
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  constexpr unsigned kDevice = 2;
-  if (ask(which.size(), which.data(), answers.data(), address) != cuda::kSuccess ||
-      type != kDevice || gpu < 0)
-    return std::nullopt;
-  return gpu;
+  static const auto* const surroundings = [&] {
+    const OpenMachine& opened = program_gpus(settings);
+    return new mpi::Surroundings{opened.untraced_driver(), opened.machine(), settings};
+  }();
+  return *surroundings;
 }
 
 // Never destroyed: threads may call to the end.
@@ -99,7 +73,7 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
     if (!settings.mpi) return nullptr;
     auto* const made = new mpi::Layer(
         library, [settings]() -> const mpi::Surroundings& { return gpus_of_mpi(settings); },
-        &gpu_of);
+        &gpu_of_memory);
     mpi_layer_of_process = made;
     return made;
   } catch (const std::exception& error) {

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <string>
 
+#include "api/preload/program_gpus.h"
 #include "api/preload/real_driver.h"
-#include "context/open.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/process.h"
@@ -27,19 +27,16 @@ void* nccl_library() {
   return linked != nullptr ? linked : RTLD_NEXT;
 }
 
-// With the program's own contexts: its memory and its streams are at home there.
-// Neither of the two is destroyed: at exit CUDA may be gone before us.
+// Never destroyed: at exit CUDA may be gone before us.
 const nccl::Surroundings* open(const Settings& settings) {
-  auto* const opened = new OpenMachine(open_machine("", settings));
-  if (opened->simulated())
-    fail(ErrorCode::unsupported, "collectives cannot be made here", opened->note());
-  Driver& driver = opened->untraced_driver();
+  const OpenMachine& opened = program_gpus(settings);
+  Driver& driver = opened.untraced_driver();
   const auto handle_of = [&driver](PlaceId gpu, nccl::Stream stream) {
     return driver.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
   };
   const auto native = [](StreamHandle stream) -> nccl::Stream { return cuda::pointer_of(stream); };
   return new nccl::Surroundings{.driver = driver,
-                                .machine = opened->machine(),
+                                .machine = opened.machine(),
                                 .settings = settings,
                                 .handle_of = handle_of,
                                 .native = native,

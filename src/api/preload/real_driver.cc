@@ -82,13 +82,40 @@ void* real_symbol(const char* name) {
   return driver == nullptr ? nullptr : system_lookup()(driver, name);
 }
 
+namespace {
+
+using AskPointer = Result (*)(unsigned, int*, void**, DevicePointer);
+
+// libcuda may come into the process later than the first question.
+AskPointer ask_pointer() {
+  static std::atomic<AskPointer> known{nullptr};
+  AskPointer ask = known.load(std::memory_order_relaxed);
+  if (ask == nullptr)
+    known = ask = reinterpret_cast<AskPointer>(real_symbol("cuPointerGetAttributes"));
+  return ask;
+}
+
+}  // namespace
+
 bool is_pageable(Address address) {
-  using Ask = Result (*)(unsigned, int*, void**, DevicePointer);
-  static const auto ask = reinterpret_cast<Ask>(real_symbol("cuPointerGetAttributes"));
+  const AskPointer ask = ask_pointer();
   int which = cuda::kPointerMemoryType;
   unsigned type = 0;
   void* answer = &type;
   return ask != nullptr && ask(1, &which, &answer, address.value) == cuda::kSuccess && type == 0;
+}
+
+std::optional<int> gpu_of_memory(const void* memory) {
+  const AskPointer ask = ask_pointer();
+  if (ask == nullptr) return std::nullopt;
+  std::array which{cuda::kPointerMemoryType, cuda::kPointerDeviceOrdinal};
+  unsigned type = 0;
+  int gpu = -1;
+  std::array<void*, 2> answers{&type, &gpu};
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  constexpr unsigned kDevice = 2;  // CU_MEMORYTYPE_DEVICE
+  const bool is_known = ask(which.size(), which.data(), answers.data(), address) == cuda::kSuccess;
+  return is_known && type == kDevice && gpu >= 0 ? std::optional(gpu) : std::nullopt;
 }
 
 }  // namespace polypath::preload

@@ -1,6 +1,8 @@
 #pragma once
 // The functions of the real driver, even if other libraries stand before it in this process.
 
+#include <optional>
+
 #include "api/preload/driver_functions.h"
 #include "driver/driver.h"
 
@@ -22,5 +24,9 @@ void* real_symbol(const char* name);
 /// True of memory that the driver does not know. Asks without what the planner's driver needs,
 /// which is looked up in the background.
 bool is_pageable(Address address);
+
+/// The driver's number of the GPU whose memory it is, managed memory too; none of memory of the
+/// host. Asks like is_pageable().
+std::optional<int> gpu_of_memory(const void* memory);
 
 }  // namespace polypath::preload

@@ -65,22 +65,25 @@ static void combine(void* in, void* inout, int* count, MPI_Datatype* type) {
   for (int i = 0; i < *count; ++i) ((int*)inout)[i] ^= ((int*)in)[i];
 }
 
+/* 8 bytes of a type, of values that count up from one. */
+static void fill_word(unsigned char* word, MPI_Datatype type, int value) {
+  double real = value;
+  long natural = value;
+  float reals[2] = {(float)value, (float)(value + 1)};
+  int naturals[2] = {value, value + 1};
+  short shorts[4] = {(short)value, (short)(value + 1), (short)(value + 2), (short)(value + 3)};
+  const void* from = naturals; /* of pairs and of the strided type, too */
+  if (type == MPI_DOUBLE || type == MPI_C_DOUBLE_COMPLEX) from = &real;
+  if (type == MPI_FLOAT || type == MPI_C_FLOAT_COMPLEX) from = reals;
+  if (type == MPI_SHORT) from = shorts;
+  if (type == MPI_LONG) from = &natural;
+  memcpy(word, from, 8);
+}
+
 /* Small whole numbers, of which sums are exact in any order. */
 static void fill(unsigned char* bytes, size_t size, MPI_Datatype type, unsigned seed) {
-  const size_t words = size / 8;
-  for (size_t i = 0; i < words; ++i) {
-    const int value = (int)((i * 7 + seed) % 5) - (type == MPI_UNSIGNED_CHAR ? 0 : 2);
-    if (type == MPI_DOUBLE || type == MPI_C_DOUBLE_COMPLEX) ((double*)bytes)[i] = value;
-    if (type == MPI_FLOAT || type == MPI_C_FLOAT_COMPLEX)
-      ((float*)bytes)[2 * i] = (float)value, ((float*)bytes)[2 * i + 1] = (float)(value + 1);
-    if (type == MPI_INT || type == MPI_2INT || type == strided)
-      ((int*)bytes)[2 * i] = value, ((int*)bytes)[2 * i + 1] = value + 1;
-    if (type == MPI_SHORT)
-      for (int k = 0; k < 4; ++k) ((short*)bytes)[4 * i + (size_t)k] = (short)(value + k);
-    if (type == MPI_LONG) ((long*)bytes)[i] = value;
-    if (type == MPI_UNSIGNED_CHAR || type == MPI_BYTE)
-      for (int k = 0; k < 8; ++k) bytes[8 * i + (size_t)k] = (unsigned char)(value + k);
-  }
+  for (size_t i = 0; i < size / 8; ++i)
+    fill_word(bytes + 8 * i, type, (int)((i * 7 + seed) % 5) - 2);
 }
 
 static void choose_type(struct call* call) {
@@ -191,20 +194,11 @@ static void make_reduction(const struct call* c, MPI_Comm comm, void* send, void
   }
 }
 
-static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
-                 void* receive, enum form form, MPI_Request* request) {
+static void make_rooted(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
+                        void* receive, enum form form, MPI_Request* request) {
   const int root = c->rank == c->root;
-  void* const in_place = c->in_place ? MPI_IN_PLACE : send;
   void* const root_in_place = c->in_place && root ? MPI_IN_PLACE : send;
-  if (c->operation <= BCAST) make_reduction(c, comm, send, receive, form, request);
   switch (c->operation) {
-    case ALLGATHER:
-      CALL(Allgather, Iallgather, in_place, c->count, c->type, receive, c->count, c->type, comm);
-      break;
-    case ALLGATHERV:
-      CALL(Allgatherv, Iallgatherv, in_place, a->send_counts[c->rank], c->type, receive,
-           a->receive_counts, a->receive_at, c->type, comm);
-      break;
     case GATHER:
       CALL(Gather, Igather, root_in_place, c->count, c->type, receive, c->count, c->type, c->root,
            comm);
@@ -222,6 +216,21 @@ static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, vo
            c->in_place && root ? MPI_IN_PLACE : receive, a->receive_counts[c->rank], c->type,
            c->root, comm);
       break;
+    default: break;
+  }
+}
+
+static void make_to_all(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
+                        void* receive, enum form form, MPI_Request* request) {
+  void* const in_place = c->in_place ? MPI_IN_PLACE : send;
+  switch (c->operation) {
+    case ALLGATHER:
+      CALL(Allgather, Iallgather, in_place, c->count, c->type, receive, c->count, c->type, comm);
+      break;
+    case ALLGATHERV:
+      CALL(Allgatherv, Iallgatherv, in_place, a->send_counts[c->rank], c->type, receive,
+           a->receive_counts, a->receive_at, c->type, comm);
+      break;
     case ALLTOALL:
       CALL(Alltoall, Ialltoall, in_place, c->count, c->type, receive, c->count, c->type, comm);
       break;
@@ -235,6 +244,14 @@ static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, vo
       break;
     default: break;
   }
+}
+
+/* Each makes its own operations only. */
+static void make(const struct call* c, MPI_Comm comm, const struct arrays* a, void* send,
+                 void* receive, enum form form, MPI_Request* request) {
+  make_reduction(c, comm, send, receive, form, request);
+  make_rooted(c, comm, a, send, receive, form, request);
+  make_to_all(c, comm, a, send, receive, form, request);
 }
 
 static size_t bytes_needed(const struct call* call, const struct arrays* arrays) {

@@ -32,6 +32,9 @@ Result call(Handle comm, const Make& make, const Real& real, const void* send, v
     const MpiLayer& here = mpi_layer();
     if (here.layer == nullptr) return real(here.real, send, receive, request...);
     const mpi::Library& library = here.layer->library();
+    int is_inter = 0;  // then counts are of the other group
+    library.real.Comm_test_inter(library.handle(comm), &is_inter);
+    if (is_inter != 0) return real(here.real, send, receive, request...);
     Call described = make(library);
     described.comm = library.handle(comm);
     described.reduction = library.handle(described.reduction);
@@ -53,7 +56,6 @@ struct Ranks {
   int rank = 0, size = 1;
 };
 
-// Of the other group, where there are two.
 Ranks ranks_of(const mpi::Library& library, Handle comm) {
   Ranks ranks;
   library.real.Comm_rank(library.handle(comm), &ranks.rank);
