@@ -307,14 +307,17 @@ static int is_right(struct flight* flight) {
   int right = memcmp(flight->found, flight->expected, flight->size) == 0;
   read_bytes(flight->given, 0, flight->found, flight->size);
   right = right && memcmp(flight->found, flight->send, flight->size) == 0;
-  release(&flight->given);
-  release(&flight->taken);
-  free(flight->send);
   if (!right)
     printf("rank %d of %d: %s is wrong (call %d, %d elements, root %d%s)\n", flight->call.rank,
            flight->call.size, names[flight->call.operation], flight->number, flight->call.count,
            flight->call.root, flight->call.in_place ? ", in place" : "");
   return right;
+}
+
+static void put_away(struct flight* flight) {
+  release(&flight->given);
+  release(&flight->taken);
+  free(flight->send);
 }
 
 enum { MOST_FLIGHTS = 8 };
@@ -346,7 +349,6 @@ static int land(unsigned way) {
   }
   for (int i = 0; i < many; ++i) {
     right &= is_right(flights[which[i]]);
-    free(flights[which[i]]);
     flights[which[i]] = NULL;
   }
   int kept = 0;
@@ -371,12 +373,15 @@ static void message(int rank, int sends) {
 
 /* Calls that are begun together: what they come to is worked out before, because that blocks. */
 static int do_nonblocking(const char* memory, int rank, int window, int most, int number) {
+  /* Memory is freed when nothing is under way: cuMemFree waits for the GPU, and so for other ranks.
+   */
+  struct flight all[MOST_FLIGHTS];
   unsigned messages[MOST_FLIGHTS];
   int right = 1;
   const unsigned way = chance(1000);
   for (int i = 0; i < window; ++i) {
     const struct call call = choose(most);
-    flights[i] = malloc(sizeof *flights[i]);
+    flights[i] = &all[i];
     prepare(flights[i], &call, memory, rank);
     flights[i]->number = number + i;
     messages[i] = chance(3);
@@ -389,6 +394,7 @@ static int do_nonblocking(const char* memory, int rank, int window, int most, in
     if (messages[under_way] == 0) message(rank, 1);
   }
   for (unsigned turn = 0; under_way > 0; ++turn) right &= land(way + turn + (unsigned)rank);
+  for (int i = 0; i < window; ++i) put_away(&all[i]);
   return right;
 }
 
@@ -398,7 +404,9 @@ static int do_blocking(const struct call* call, const char* memory, int rank, in
   flight.number = number;
   make(call, call->comm, &flight.arrays, flight.given.address, flight.taken.address, BLOCKING,
        NULL);
-  return is_right(&flight);
+  const int right = is_right(&flight);
+  put_away(&flight);
+  return right;
 }
 
 static void make_comms(int rank) {
