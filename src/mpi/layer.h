@@ -3,10 +3,10 @@
 //
 //   the program's call ─▶ memory of the host? MPI's, as it was called
 //                      └▶ of a GPU: do all ranks pass such memory, in a call that we have?
-//                           yes ─▶ Member::enqueue    no ─▶ MPI's, with copies in the host
+//                           yes ─▶ Member::run        no ─▶ MPI's, with copies in the host
 //
-// MPI keeps the communicators. A Member lies beside each as an attribute. An MPI that takes memory
-// of GPUs itself gets it as it is.
+// MPI keeps the communicators. A Member lies beside each as an attribute. Non-blocking calls are
+// MPI's. An MPI that takes memory of GPUs itself gets it as it is.
 
 #include <functional>
 #include <memory>
@@ -50,12 +50,10 @@ class Layer {
   Result init(bool joins, const std::function<Result()>& make);
   /// MPI is about to end.
   void finalize() noexcept;
-  /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
-  void note_made(Handle comm);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
-  /// The same for a non-blocking call, whose request is to be at `request`.
-  Result begin(const Call& call, RealStart start, void* request);
+  /// The same for a non-blocking call, whose request is to be at `request`: it is MPI's.
+  Result begin(const Call& call, const RealStart& start, void* request);
   /// True if requests of the layer's may be among those that the program waits for.
   [[nodiscard]] bool has_requests() const { return nonblocking_.any(); }
   /// For a program that waits: calls go on, and MPI with them.
@@ -69,8 +67,7 @@ class Layer {
 
   void meet();
   [[nodiscard]] bool share_arena();
-  /// Null: it has not been looked at, which is so at all its ranks or at none.
-  [[nodiscard]] Seen* seen_if_any(Handle comm);
+  /// Looks at a communicator when its first blocking call is made, and then waits for its ranks.
   [[nodiscard]] Seen& seen(Handle comm);
   [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
   [[nodiscard]] bool is_of_world(Handle comm, int size) const;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -75,7 +74,7 @@ Member::~Member() {
   arena_.leave(static_cast<int>(invitation_.block), seat_.size);
 }
 
-std::vector<Count> Member::exchange_by_mpi(const std::vector<Count>& mine) const {
+std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
   std::vector<Count> all(mine.size() * static_cast<std::size_t>(seat_.size));
   const int bytes = static_cast<int>(mine.size() * sizeof(Count));
   const Result result = library_.real.Allgather(mine.data(), bytes, library_.byte, all.data(),
@@ -83,17 +82,6 @@ std::vector<Count> Member::exchange_by_mpi(const std::vector<Count>& mine) const
   if (result != kSuccess)
     fail(ErrorCode::communicator, "the ranks cannot exchange their counts",
          fmt::format("MPI_Allgather returned {}", result), "Look for the error of MPI.");
-  return all;
-}
-
-std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
-  const Blob own(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Count));
-  std::vector<Count> all;
-  for (const Blob& blob : working_->ranks->communicator().all_gather(own)) {
-    const std::size_t before = all.size();
-    all.resize(before + mine.size());
-    std::memcpy(&all[before], blob.data(), own.size());
-  }
   return all;
 }
 
@@ -165,45 +153,20 @@ void Member::join(const Call& call, int gpu, const Open& open) {
     return;
   }
   why_not_ = problem;
-  is_out_ = true;
 }
 
-bool Member::enqueue(const Call& call, int gpu, const Open& open, By by) {
-  if (working_ == nullptr && !is_out_) join(call, gpu, open);
+bool Member::run(const Call& call, int gpu, const Open& open) {
+  if (working_ == nullptr && why_not_.empty()) join(call, gpu, open);
   if (working_ == nullptr) return false;
   working_->begin();
   if (PersistentCall* const known = repeated(call)) working_->ranks->run(*known, working_->stream);
-  else take_steps(call, by);
-  return true;
-}
-
-// A simulated stream goes on by itself only once all that it waits for is queued.
-void Member::synchronize() {
+  else take_steps(call);
+  // A simulated stream goes on by itself only once all that it waits for is queued.
   if (!working_->driver.simulation().empty()) working_->ranks->await_messages();
   working_->driver.synchronize(working_->stream);
-  working_->scratch.release(std::exchange(working_->taken, {}));
+  working_->scratch.release_all();
   working_->ranks->communicator().check();
-}
-
-EventHandle Member::record() {
-  const EventHandle event = working_->driver.create_event(working_->gpu);
-  working_->driver.record(event, working_->stream);
-  const std::scoped_lock lock(mutex_);
-  taken_[event] = std::exchange(working_->taken, {});
-  return event;
-}
-
-bool Member::is_done(EventHandle event) {
-  working_->ranks->communicator().check();
-  return working_->driver.is_done(event);
-}
-
-void Member::give_back(EventHandle event) noexcept {
-  ignore_errors([&] { working_->driver.destroy_event(event); });
-  const std::scoped_lock lock(mutex_);
-  const auto found = taken_.find(event);
-  working_->scratch.release(found->second);
-  taken_.erase(found);
+  return true;
 }
 
 void Member::copy(const LocalCopy& copy) {
@@ -211,12 +174,9 @@ void Member::copy(const LocalCopy& copy) {
                                working_->stream);
 }
 
-void Member::take_steps(const Call& call, By by) {
-  const auto exchange_counts = [this, by](const std::vector<Count>& mine) {
-    return by == By::mpi ? exchange_by_mpi(mine) : exchange(mine);
-  };
+void Member::take_steps(const Call& call) {
+  const auto exchange_counts = [this](const std::vector<Count>& mine) { return exchange(mine); };
   const Steps steps = steps_of(library_, call, seat_, working_->scratch, exchange_counts);
-  working_->taken = steps.taken;
   for (const LocalCopy& before : steps.before) copy(before);
   for (const CollectiveCall& each : steps.calls) working_->ranks->run(each, working_->stream);
   for (const LocalCopy& after : steps.after) copy(after);

@@ -1,11 +1,8 @@
 #pragma once
 // One rank of a communicator whose calls may be ours.
 
-#include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -48,21 +45,12 @@ class Member {
   /// Whether memory of this GPU can be in calls of ours.
   [[nodiscard]] bool is_at(int gpu) const { return gpu_ < 0 || gpu_ == gpu; }
   /// Why none of its calls can be ours any more; empty if they can.
-  [[nodiscard]] std::string why_not() const { return is_out_ ? why_not_ : std::string(); }
-  [[nodiscard]] bool is_out() const { return is_out_; }
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
-  /// How the ranks exchange counts: by MPI, which is fast, or without calling it.
-  enum class By { mpi, itself };
-  /// Enqueues a call that all ranks have agreed on. `gpu` has its memory; negative: it has none.
-  /// False: ours cannot be made here, which all ranks find alike. Waits for the other ranks where
-  /// they have not made such a call before. Errors: as NodeCollectives::run().
-  bool enqueue(const Call& call, int gpu, const Open& open, By by = By::mpi);
-  /// Waits for what is enqueued. Errors: those of other ranks, too.
-  void synchronize();
-  /// An event for what is enqueued, to be given back.
-  [[nodiscard]] EventHandle record();
-  [[nodiscard]] bool is_done(EventHandle event);
-  void give_back(EventHandle event) noexcept;
+  /// Makes a call that all ranks have agreed on, and waits for it. `gpu` has its memory; negative:
+  /// it has none. False: ours cannot be made here, which all ranks find alike. Errors: as
+  /// NodeCollectives::run(), and those of other ranks.
+  bool run(const Call& call, int gpu, const Open& open);
   /// This rank cannot go on: its calls and those of all others end in an error that says why.
   void abort(const std::string& why) noexcept;
 
@@ -77,17 +65,15 @@ class Member {
     StreamHandle stream, before;
     EventHandle begun;
     Scratch scratch;
-    std::vector<Address> taken;  ///< of the scratch memory, by the latest call
     std::unordered_map<std::string, PersistentCall> repeated;
   };
 
   void join(const Call& call, int gpu, const Open& open);
   [[nodiscard]] std::unique_ptr<NodeCollectives> make(PlaceId gpu, const Surroundings& around);
   [[nodiscard]] PlaceId place_of(const Call& call, const Surroundings& around) const;
-  void take_steps(const Call& call, By by);
+  void take_steps(const Call& call);
   [[nodiscard]] PersistentCall* repeated(const Call& call);
   void copy(const LocalCopy& copy);
-  [[nodiscard]] std::vector<Count> exchange_by_mpi(const std::vector<Count>& mine) const;
   [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine) const;
 
   const Library& library_;
@@ -96,12 +82,9 @@ class Member {
   Arena& arena_;
   Invitation invitation_;
   Announcements announcements_;
-  std::atomic<int> gpu_ = -1;
+  int gpu_ = -1;  ///< that has the memory of calls; negative: not known yet
   std::unique_ptr<Working> working_;
   std::string why_not_;
-  std::atomic<bool> is_out_ = false;                   ///< and the text is there
-  std::mutex mutex_;                                   ///< guards the member below
-  std::map<EventHandle, std::vector<Address>> taken_;  ///< until these events are given back
 };
 
 }  // namespace polypath::mpi

@@ -1,6 +1,5 @@
 #include "mpi/scratch.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "core/ignore_errors.h"
@@ -13,7 +12,6 @@ Scratch::~Scratch() {
 
 // Sizes are powers of two, so that calls of many sizes share few blocks.
 Address Scratch::take(Bytes bytes) {
-  const std::scoped_lock lock(mutex_);
   for (Block& block : blocks_)
     if (!block.is_taken && block.size >= bytes) {
       block.is_taken = true;
@@ -24,10 +22,8 @@ Address Scratch::take(Bytes bytes) {
   return blocks_.back().address;
 }
 
-void Scratch::release(const std::vector<Address>& taken) {
-  const std::scoped_lock lock(mutex_);
-  for (Block& block : blocks_)
-    if (std::find(taken.begin(), taken.end(), block.address) != taken.end()) block.is_taken = false;
+void Scratch::release_all() {
+  for (Block& block : blocks_) block.is_taken = false;
 }
 
 }  // namespace polypath::mpi

@@ -1,14 +1,13 @@
 #pragma once
 // Memory of a GPU for the time of one call, kept for the next ones.
 
-#include <mutex>
 #include <vector>
 
 #include "driver/driver.h"
 
 namespace polypath::mpi {
 
-/// Thread-safe. The driver must outlive it.
+/// Not thread-safe. The driver must outlive it.
 class Scratch {
  public:
   Scratch(Driver& driver, PlaceId place) : driver_(driver), place_(place) {}
@@ -16,10 +15,10 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
   ~Scratch();
 
-  /// Memory until release(). Error (out_of_memory) if there is none.
+  /// Memory until release_all(). Error (out_of_memory) if there is none.
   Address take(Bytes bytes);
-  /// Nothing queued uses it any more.
-  void release(const std::vector<Address>& taken);
+  /// Nothing queued uses any of it.
+  void release_all();
 
  private:
   struct Block {
@@ -30,7 +29,6 @@ class Scratch {
 
   Driver& driver_;
   PlaceId place_;
-  std::mutex mutex_;  ///< guards the blocks
   std::vector<Block> blocks_;
 };
 

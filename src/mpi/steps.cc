@@ -165,11 +165,9 @@ class StepsOf {
  private:
   [[nodiscard]] std::uint64_t own() const { return static_cast<std::uint64_t>(seat_.rank); }
 
-  Address take(Bytes bytes) { return steps_.taken.emplace_back(scratch_.take(bytes)); }
-
   // A copy of memory that ours must not find where the program has it.
   Address aside(Address from, Bytes bytes) {
-    const Address copy = take(bytes);
+    const Address copy = scratch_.take(bytes);
     steps_.before.push_back({from, copy, bytes});
     return copy;
   }
@@ -206,7 +204,7 @@ class StepsOf {
     if (!of_.sends_in_place()) return add_reduction(Collective::reduce_scatter, count);
     const Bytes part = of_.element(call_.receive).bytes() * natural(count);
     if (part.value == 0) return;
-    const Address result = take(part);
+    const Address result = scratch_.take(part);
     add(of_.reduction(Collective::reduce_scatter, count), of_.receive(), result);
     steps_.after.push_back({result, of_.receive(), part});
   }
@@ -220,7 +218,7 @@ class StepsOf {
       all += counts[rank];
     }
     const Bytes each = of_.element(call_.receive).bytes();
-    const Address result = take(each * natural(all));
+    const Address result = scratch_.take(each * natural(all));
     add(of_.reduction(Collective::all_reduce, all),
         of_.sends_in_place() ? of_.receive() : of_.send(), result);
     const Bytes own_part = each * natural(counts[seat_.rank]);
@@ -278,7 +276,7 @@ class StepsOf {
     const Bytes part = of_.bytes_of_part(sized_side(library_, call_), 0);
     auto counts = matrix(seat_.size);
     for (int rank = 0; rank < seat_.size; ++rank) counts[cell(seat_.size, call_.root, rank)] = 1;
-    const Address output = of_.receives_in_place() ? take(part) : of_.receive();
+    const Address output = of_.receives_in_place() ? scratch_.take(part) : of_.receive();
     add_exchange(part, std::move(counts), of_.is_root() ? of_.send() : Address{}, output);
   }
 
@@ -304,7 +302,7 @@ class StepsOf {
     for (int rank = 0; rank < seat_.size; ++rank)
       counts[cell(seat_.size, call_.root, rank)] = natural(said[static_cast<std::size_t>(rank)]);
     const Bytes unit = of_.element(in_place ? call_.send : call_.receive).bytes();
-    const Address output = in_place ? take(unit * natural(mine)) : of_.receive();
+    const Address output = in_place ? scratch_.take(unit * natural(mine)) : of_.receive();
     add_exchange(unit, std::move(counts), of_.is_root() ? packed(call_.send) : Address{}, output);
   }
 
@@ -326,7 +324,7 @@ class StepsOf {
 
   Address packed_aside(const Side& side) {
     if (of_.all_parts(side).value == 0) return {};
-    const Address all = take(of_.all_parts(side));
+    const Address all = scratch_.take(of_.all_parts(side));
     Address next = all;
     for (int part = 0; part < side.parts; ++part) {
       const Bytes bytes = of_.bytes_of_part(side, part);
@@ -339,7 +337,7 @@ class StepsOf {
   Address unpacked(const Side& side) {
     if (of_.is_side_by_side(side)) return Geometry::at(side);
     if (of_.all_parts(side).value == 0) return {};
-    const Address all = take(of_.all_parts(side));
+    const Address all = scratch_.take(of_.all_parts(side));
     Address next = all;
     for (int part = 0; part < side.parts; ++part) {
       const Bytes bytes = of_.bytes_of_part(side, part);

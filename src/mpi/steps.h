@@ -30,7 +30,6 @@ struct Steps {
   std::vector<LocalCopy> before;
   std::vector<CollectiveCall> calls;
   std::vector<LocalCopy> after;
-  std::vector<Address> taken;  ///< of the scratch memory
 };
 
 /// One rank of a communicator, in its words.
