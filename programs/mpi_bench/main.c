@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "collective_run.h"
 #include "failure.h"
 #include "jacobi_run.h"
 #include "measure.h"
@@ -138,9 +139,16 @@ static void run_messages(Run* run, const Operation* operation) {
 }
 
 static void run_operation(Run* run, const Operation* operation) {
-  if (operation->is_solver)
-    run->wrong_bytes += run_jacobi(operation, &run->options, &run->sent_from);
-  else run_messages(run, operation);
+  switch (operation->kind) {
+    case MESSAGES: run_messages(run, operation); break;
+    case SOLVER:
+      run->wrong_bytes += run_jacobi(operation, &run->options, &run->sent_from);
+      break;
+    case COLLECTIVE:
+      run->wrong_bytes +=
+          run_collective(operation, &run->options, &run->sent_from, &run->received_into);
+      break;
+  }
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -156,12 +164,19 @@ static int greatest_count(const Options* options) {
   return most;
 }
 
+static void try_operation(const Run* run, const Operation* operation) {
+  const Options* const options = &run->options;
+  switch (operation->kind) {
+    case MESSAGES: release_buffers(run, allocate_buffers(run, greatest_count(options))); break;
+    case SOLVER: try_jacobi(options, &run->sent_from); break;
+    case COLLECTIVE: try_collective(operation, options, &run->sent_from, &run->received_into);
+  }
+}
+
 /* Finds out at once, and not after an hour, that memory is too small. */
 static void try_largest(const Run* run) {
-  const Options* const options = &run->options;
-  release_buffers(run, allocate_buffers(run, greatest_count(options)));
-  for (int i = 0; i < options->operation_count; ++i)
-    if (options->operations[i]->is_solver) try_jacobi(options, &run->sent_from);
+  for (int i = 0; i < run->options.operation_count; ++i)
+    try_operation(run, run->options.operations[i]);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

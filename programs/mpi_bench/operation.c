@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "collective.h"
+
 static int other_of_two(int rank, int size) {
   (void)size;
   return 1 - rank;
@@ -17,6 +19,18 @@ static int first_half_to_second_half(int rank, int size) {
 }
 
 static int to_the_next(int rank, int size) { return (rank + 1) % size; }
+
+/* A barrier before each call does not count, and the ranks' times are averaged, as in OSU's. */
+#define COLLECTIVE_CALL(call, what)         \
+  {                                         \
+      .name = call,                         \
+      .meaning = what " (osu_" call ")",    \
+      .all_ranks = true,                    \
+      .kind = COLLECTIVE,                   \
+      .messages_in_turn = 1,                \
+      .clock = MEAN_OF_RANKS,               \
+      .once = call_collective,              \
+  }
 
 const Operation operations[] = {
     {
@@ -96,12 +110,20 @@ const Operation operations[] = {
         .name = "jacobi",
         .meaning = "an iteration of a solver: a kernel, halos to both neighbours; the slowest rank",
         .all_ranks = true,
-        .is_solver = true,
+        .kind = SOLVER,
         .messages_in_turn = 1,
         .clock = TIME_OF_SLOWEST_RANK,
         .sends_to = to_the_next,
         .once = iterate_jacobi,
     },
+    COLLECTIVE_CALL("allreduce", "the sum of all ranks' float32"),
+    COLLECTIVE_CALL("reduce", "the same, at rank 0"),
+    COLLECTIVE_CALL("reduce_scatter", "the same, a share at each rank"),
+    COLLECTIVE_CALL("allgather", "a size from each rank to all"),
+    COLLECTIVE_CALL("alltoall", "a size from each rank to each"),
+    COLLECTIVE_CALL("bcast", "a size from rank 0 to all"),
+    COLLECTIVE_CALL("gather", "a size from each rank to rank 0"),
+    COLLECTIVE_CALL("scatter", "a size from rank 0 to each"),
 };
 
 const int operation_count = sizeof operations / sizeof operations[0];

@@ -20,10 +20,17 @@ typedef struct {
   MPI_Request* requests; /* room for two windows */
   MPI_Win memory;        /* of one-sided operations: the whole region `in` of every rank */
   struct Jacobi* solver; /* of the operation that is one; it has no regions */
+  struct Collective* collective; /* likewise */
 } Exchange;
 
 /* Whose time counts. */
-typedef enum { TIME_OF_FIRST_RANK, MEAN_OF_SENDERS, TIME_OF_SLOWEST_RANK } Clock;
+typedef enum { TIME_OF_FIRST_RANK, MEAN_OF_SENDERS, MEAN_OF_RANKS, TIME_OF_SLOWEST_RANK } Clock;
+
+typedef enum {
+  MESSAGES,
+  SOLVER,     /* has a grid instead of regions, and its values are checked (jacobi.h) */
+  COLLECTIVE, /* a call of all ranks with buffers of its own kind (collective.h) */
+} Kind;
 
 typedef struct {
   const char* name;
@@ -31,12 +38,12 @@ typedef struct {
   bool all_ranks;      /* else the first two */
   bool even_ranks;     /* they work in pairs */
   bool windowed;       /* else the window is one message */
-  bool is_solver;      /* has a grid instead of regions, and its values are checked (jacobi.h) */
+  Kind kind;
   bool own_buffers;    /* each message of a window has one in any case: MPI leaves open what becomes
                           of two puts into the same bytes */
   int messages_in_turn; /* that one exchange sends one after another; its time is divided by them */
   Clock clock;
-  int (*sends_to)(int rank, int size); /* or NOBODY */
+  int (*sends_to)(int rank, int size); /* or NOBODY; of messages and solvers */
   void (*begin)(Exchange* exchange);   /* before the first exchange; may be NULL */
   void (*once)(Exchange* exchange);
   void (*make_visible)(Exchange* exchange); /* arrived bytes, to the receiver; may be NULL */

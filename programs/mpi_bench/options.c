@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective.h"
 #include "failure.h"
 #include "jacobi.h"
 
@@ -34,7 +35,9 @@ static const char kHelp[] =
     "                     untimed exchanges of the largest size before an operation, for what\n"
     "                     libraries make once; default 0.5, or 0 with numbers of iterations\n"
     "  --seconds S        how long one measurement may take, warm-up not counted; default 1\n"
-    "  --no-check         does not compare bytes\n\n";
+    "  --no-check         does not compare bytes\n"
+    "  --staged           collectives of memory of GPUs go by copies in pinned memory of the\n"
+    "                     program, unless MPI says that it takes such memory\n\n";
 
 static void print_help(void) {
   int rank = 0;
@@ -42,7 +45,7 @@ static void print_help(void) {
   if (rank == 0) {
     fputs(kHelp, stdout);
     for (int i = 0; i < operation_count; ++i)
-      printf("  %-10s %s\n", operations[i].name, operations[i].meaning);
+      printf("  %-14s %s\n", operations[i].name, operations[i].meaning);
   }
   MPI_Finalize();
   exit(STATUS_DONE);
@@ -193,7 +196,7 @@ static Options defaults(int ranks) {
 /* Halos are parts of the grid, which lies in one memory, and rows begin at words of 16 bytes. */
 static void check_solver(const Options* options) {
   bool solves = false;
-  for (int i = 0; i < options->operation_count; ++i) solves |= options->operations[i]->is_solver;
+  for (int i = 0; i < options->operation_count; ++i) solves |= options->operations[i]->kind == SOLVER;
   if (!solves) return;
   if (options->sent_from != options->received_into)
     refuse("jacobi cannot have buffers of two kinds (its halos lie in one grid) Name one kind.");
@@ -201,6 +204,17 @@ static void check_solver(const Options* options) {
     if (options->sizes[i] % HALO_STEP != 0)
       refuse("jacobi cannot have halos of %d bytes (rows are whole words of %d bytes) Round it.",
              options->sizes[i], HALO_STEP);
+}
+
+static void check_collectives(const Options* options) {
+  for (int i = 0; i < options->operation_count; ++i) {
+    const CollectiveKind* const kind = find_collective(options->operations[i]->name);
+    if (kind == NULL || !kind->reduces) continue;
+    for (int j = 0; j < options->size_count; ++j)
+      if (options->sizes[j] % ELEMENT_BYTES != 0)
+        refuse("%s cannot have %d bytes (it adds whole float32 of %d bytes) Round it.", kind->name,
+               options->sizes[j], ELEMENT_BYTES);
+  }
 }
 
 /* With a given number of warm-ups or iterations there is no timed warm-up. */
@@ -221,6 +235,8 @@ Options read_options(int count, char** arguments, int ranks) {
       options.check = false;
     } else if (strcmp(name, "--buffer-per-message") == 0) {
       options.buffer_per_message = true;
+    } else if (strcmp(name, "--staged") == 0) {
+      options.staged = true;
     } else {
       if (i + 1 == count) refuse_value("option", name, "no value follows");
       read_option(&options, name, arguments[++i], ranks);
@@ -228,6 +244,7 @@ Options read_options(int count, char** arguments, int ranks) {
   }
   complete(&options.effort);
   check_solver(&options);
+  check_collectives(&options);
   return options;
 }
 

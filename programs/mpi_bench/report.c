@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective.h"
 #include "failure.h"
 #include "jacobi.h"
 
@@ -121,7 +122,8 @@ static void print_checked(const Checked* checked) {
 
 static void print_result(const Operation* operation, const Exchange* exchange, Timing timing,
                          const Checked* checked) {
-  const int senders = sender_count(operation, exchange->size);
+  const int senders =
+      operation->kind == COLLECTIVE ? 1 : sender_count(operation, exchange->size);
   /* In turn: only one message is on its way at a time. */
   const double messages = (double)senders * exchange->window / (double)operation->messages_in_turn;
   printf("{\"event\":\"result\"");
@@ -151,6 +153,15 @@ void report_jacobi(const Operation* operation, const Exchange* exchange, Timing 
   print_field("kernel", jacobi_kernel_name(jacobi));
   printf(",\"rows\":%zu,\"verified_iterations\":%d", jacobi->rows,
          checked == NULL ? 0 : checked_iterations(jacobi));
+  end_line();
+}
+
+void report_collective(const Operation* operation, const Exchange* exchange, Timing timing,
+                       const Checked* checked) {
+  const Collective* const collective = exchange->collective;
+  print_result(operation, exchange, timing, checked);
+  printf(",\"staged\":%s",
+         collective->host_out != NULL || collective->host_in != NULL ? "true" : "false");
   end_line();
 }
 

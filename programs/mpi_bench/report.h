@@ -19,6 +19,10 @@ void report_result(const Operation* operation, const Exchange* exchange, Timing 
 void report_jacobi(const Operation* operation, const Exchange* exchange, Timing timing,
                    const Checked* checked);
 
+/* The same of a collective at one size; its bytes per second are the size by the time. */
+void report_collective(const Operation* operation, const Exchange* exchange, Timing timing,
+                       const Checked* checked);
+
 /* That everything asked for has been measured; the first rank calls it. */
 void report_end(double wrong_bytes);
 

@@ -78,7 +78,7 @@ def mpi(
     )
     _refuse_picture(request, plot)
     reports.settings()  # refuses bad ones here, once, and not in every rank
-    stack = find_stack(mpirun, mpicc, ranks)
+    stack = find_stack(mpirun, mpicc, ranks, request.sends_gpu_memory)
     _refuse_host_only(request, stack)
     document = _document(request, stack)
     write_json(document, json_target)
@@ -97,7 +97,7 @@ def _refuse_picture(request: Request, plot: Optional[str]) -> None:
 
 
 def _refuse_host_only(request: Request, stack: Stack) -> None:
-    if not request.needs_gpu or not stack.needs_ucx_folder or stack.ucx_folder is not None:
+    if not request.sends_gpu_memory or not stack.needs_ucx_folder or stack.ucx_folder is not None:
         return
     raise UserError(
         f"{request.buffers} buffers cannot be sent",

@@ -15,6 +15,7 @@ from polypath.cli.mpi.stack import Stack
 from polypath.cli.output import Document
 
 KEY = ("operation", "bytes", "window")
+OF_COLLECTIVE = ("staged",)
 OF_SOLVER = ("kernel", "rows", "verified_iterations")
 
 
@@ -103,6 +104,7 @@ def _result(request: Request, rounds: list[Round], index: int) -> Document:
         "verified": _verified(rounds, planned),
         "native_verified": _verified(rounds, native),
         **{name: first[name] for name in OF_SOLVER if name in first},
+        **{f"native_{name}": native[0][name] for name in OF_COLLECTIVE if name in native[0]},
     }
 
 

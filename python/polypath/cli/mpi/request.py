@@ -21,7 +21,18 @@ OPERATIONS = {
     "put_fence": True,
     "ring": True,
     "jacobi": False,
+    "allreduce": False,
+    "reduce": False,
+    "reduce_scatter": False,
+    "allgather": False,
+    "alltoall": False,
+    "bcast": False,
+    "gather": False,
+    "scatter": False,
 }
+REDUCTIONS = ("allreduce", "reduce", "reduce_scatter")
+COLLECTIVES = (*REDUCTIONS, "allgather", "alltoall", "bcast", "gather", "scatter")
+ELEMENT_BYTES = 4  # of float32, which reductions add
 IN_PAIRS = ("mbw",)
 SOLVER = "jacobi"
 HALO_STEP = 16  # bytes: a solver's rows are whole words of its kernel
@@ -76,13 +87,21 @@ class Request:
         return {self.sent_from, self.received_into} != {"host"}
 
     @property
+    def sends_gpu_memory(self) -> bool:
+        """Whether MPI itself must take memory of GPUs: of collectives it need not."""
+        return self.needs_gpu and not set(self.operations) <= set(COLLECTIVES)
+
+    @property
     def points(self) -> int:
         """The number of measurements of one run."""
         windows = sum(len(self.windows) if OPERATIONS[name] else 1 for name in self.operations)
         return windows * len(self.sizes)
 
-    def arguments(self, checked: bool) -> list[str]:
-        """Return the program's command line; its bytes are compared if `checked`."""
+    def arguments(self, checked: bool, planned: bool = True) -> list[str]:
+        """Return the program's command line; its bytes are compared if `checked`.
+
+        Without Polypath (not `planned`) it stages collectives of memory that this MPI cannot take.
+        """
         words = [
             *("--operations", ",".join(self.operations)),
             *("--sizes", _joined(self.sizes)),
@@ -97,6 +116,8 @@ class Request:
             words += ["--image", str(self.image)] if self.image is not None else []
         if self.buffer_per_message:
             words.append("--buffer-per-message")
+        if not planned and set(self.operations) & set(COLLECTIVES):
+            words.append("--staged")
         return words if checked else [*words, "--no-check"]
 
 
@@ -132,6 +153,7 @@ def make_request(
     if rows is not None:
         _in_range("rows", rows, 1, MOST_ROWS)
     _check_solver(names, numbers, sent_from == received_into, rows)
+    _check_reductions(names, numbers)
     return Request(
         ranks=ranks,
         operations=names,
@@ -250,6 +272,17 @@ def _check_solver(
             f"{SOLVER} cannot have halos of {wrong} bytes",
             f"its rows are whole words of {HALO_STEP} bytes",
             f"Round it to a multiple of {HALO_STEP}.",
+        )
+
+
+def _check_reductions(names: tuple[str, ...], sizes: tuple[int, ...]) -> None:
+    name = next((name for name in names if name in REDUCTIONS), None)
+    wrong = next((size for size in sizes if size % ELEMENT_BYTES), None)
+    if name is not None and wrong is not None:
+        raise UserError(
+            f"{name} cannot have {wrong} bytes",
+            f"it adds whole float32 of {ELEMENT_BYTES} bytes",
+            f"Round it to a multiple of {ELEMENT_BYTES}.",
         )
 
 

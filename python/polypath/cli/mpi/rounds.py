@@ -69,7 +69,7 @@ class Rounds:
             progress(self._done, total)
 
         progress(self._done, total)
-        arguments = self._request.arguments(checked)
+        arguments = self._request.arguments(checked, kind == "planned")
         outcome = run_ranks(self._launches[kind], self._program, arguments, count, self._silence)
         _require_good(outcome, kind, self._request)
         return outcome

