@@ -79,6 +79,18 @@ using Count = std::int64_t;
   X(Init_thread, int*, char***, int, int*) \
   X(Finalize)
 
+/// Functions that make communicators: their ranks are told of the layer's then. Others are so at
+/// their first blocking call.
+#define POLYPATH_MPI_COMMUNICATORS(X)                             \
+  X(Comm_dup, Handle, void*)                                      \
+  X(Comm_dup_with_info, Handle, Handle, void*)                    \
+  X(Comm_split, Handle, int, int, void*)                          \
+  X(Comm_split_type, Handle, int, int, Handle, void*)             \
+  X(Comm_create, Handle, Handle, void*)                           \
+  X(Comm_create_group, Handle, Handle, int, void*)                \
+  X(Cart_create, Handle, int, const int*, const int*, int, void*) \
+  X(Cart_sub, Handle, const int*, void*)
+
 /// Functions that complete requests: the layer completes its own before them.
 #define POLYPATH_MPI_COMPLETIONS(X)          \
   X(Wait, void*, void*)                      \
@@ -90,6 +102,15 @@ using Count = std::int64_t;
   X(Waitsome, int, void*, int*, int*, void*) \
   X(Testsome, int, void*, int*, int*, void*) \
   X(Request_get_status, Handle, int*, void*)
+
+/// Functions that wait for messages of other ranks: calls of ours that these ranks wait for are
+/// begun meanwhile.
+#define POLYPATH_MPI_MESSAGES(X)                       \
+  X(Send, const void*, int, Handle, int, int, Handle)  \
+  X(Ssend, const void*, int, Handle, int, int, Handle) \
+  X(Recv, void*, int, Handle, int, int, Handle, void*) \
+  X(Probe, int, int, Handle, void*)                    \
+  X(Sendrecv, const void*, int, Handle, int, int, void*, int, Handle, int, int, Handle, void*)
 
 /// Functions that it calls only.
 #define POLYPATH_MPI_QUESTIONS(X)                                           \
@@ -104,6 +125,9 @@ using Count = std::int64_t;
   X(Comm_get_attr, Handle, int, void*, int*)                                \
   X(Comm_call_errhandler, Handle, int)                                      \
   X(Iprobe, int, int, Handle, int*, void*)                                  \
+  X(Isend, const void*, int, Handle, int, int, Handle, void*)               \
+  X(Issend, const void*, int, Handle, int, int, Handle, void*)              \
+  X(Irecv, void*, int, Handle, int, int, Handle, void*)                     \
   X(Grequest_start, RequestQuery, RequestFree, RequestCancel, void*, void*) \
   X(Grequest_complete, Handle)                                              \
   X(Status_set_elements, void*, Handle, int)                                \

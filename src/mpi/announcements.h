@@ -1,14 +1,23 @@
 #pragma once
-// The ranks of a communicator agree, call by call, whether it is ours.
+// The ranks of a communicator agree, call by call, whether it is ours, and when its turn is.
 //
 // Each rank announces the memory that it passes. A call is ours if all announce that it is. A rank
 // with memory of the host never waits: its call is MPI's in any case. The others wait until all
 // have announced the call, so they find the same; in a collective call they may.
+//
+// A call that is ours gets a **turn**, a number that no other call of any communicator has. Ranks
+// begin their calls in the order of the turns (turns.h). It is given when all have announced the
+// call, by any rank that finds this out; the others find what is there.
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <optional>
+#include <vector>
 
+#include "mpi/abi.h"
 #include "mpi/arena.h"
 
 namespace polypath::mpi {
@@ -21,59 +30,41 @@ enum class Buffers : std::uint8_t {
   none     ///< this rank passes none
 };
 
-/// One rank's view. Not thread-safe.
+/// True if the rank has to hear what others announce.
+constexpr bool is_asked(Buffers buffers) {
+  return buffers == Buffers::ours || buffers == Buffers::none;
+}
+
+/// One rank's view. Thread-safe, but for exchange(); calls are announced by one thread at a time.
 class Announcements {
  public:
-  Announcements(ArenaBlock& block, int rank, int size) : block_(&block), rank_(rank), size_(size) {}
+  Announcements(const Arena& arena, ArenaBlock& block, int rank, int size)
+      : arena_(arena), block_(&block), rank_(rank), size_(size) {}
 
-  /// The next call, whose number it returns. While other ranks are far behind, `wait` is called.
-  template <class Wait>
-  std::uint64_t announce(Buffers buffers, const Wait& wait) {
-    const std::uint64_t call = next_++;
-    if (call % kChecked == 0)
-      while (call + kChecked >= slowest() + AnnouncedCalls::kRemembered) wait();
-    AnnouncedCalls& own = of(rank_);
-    own.buffers[call % AnnouncedCalls::kRemembered].store(static_cast<std::uint8_t>(buffers),
-                                                          std::memory_order_relaxed);
-    own.number.store(call + 1, std::memory_order_release);
-    return call;
-  }
+  /// Before a call is announced: while other ranks are far behind, `wait` is called.
+  void make_room(const std::function<void()>& wait) const;
+  /// The next call, whose number it returns. One that is_asked() is to be decided.
+  std::uint64_t announce(Buffers buffers);
 
   /// Whether all ranks announce such a call as ours, and at least one of them has memory in it;
   /// none as long as that is not known.
-  [[nodiscard]] std::optional<bool> is_ours_at_all(std::uint64_t call) const {
-    bool any = false;
-    for (int rank = 0; rank < size_; ++rank) {
-      if (of(rank).number.load(std::memory_order_acquire) <= call) return std::nullopt;
-      switch (announced(rank, call)) {
-        case Buffers::host:
-        case Buffers::device: return false;
-        case Buffers::ours: any = true; break;
-        case Buffers::none: break;
-      }
-    }
-    return any;
-  }
+  [[nodiscard]] std::optional<bool> is_ours_at_all(std::uint64_t call) const;
+  /// The turn of a call that is ours.
+  [[nodiscard]] std::uint64_t turn_of(std::uint64_t call);
+  /// This rank has heard all of that call.
+  void note_decided(std::uint64_t call);
 
   /// This rank can make calls of ours, or it cannot.
-  void note_joined(bool can) {
-    of(rank_).joined.store(can ? AnnouncedCalls::Joined::joined : AnnouncedCalls::Joined::failed,
-                           std::memory_order_release);
-  }
+  void note_joined(bool can);
   /// Whether all ranks can; none as long as that is not known.
-  [[nodiscard]] std::optional<bool> have_joined() const {
-    bool all = true;
-    for (int rank = 0; rank < size_; ++rank) {
-      const auto joined = of(rank).joined.load(std::memory_order_acquire);
-      if (joined == AnnouncedCalls::Joined::not_yet) return std::nullopt;
-      all = all && joined == AnnouncedCalls::Joined::joined;
-    }
-    return all;
-  }
+  [[nodiscard]] std::optional<bool> have_joined() const;
+
+  /// What all ranks say, one rank's numbers after another's; each says equally many, at most
+  /// kMostRanks. While others are not there, `wait` is called.
+  [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine,
+                                            const std::function<void()>& wait);
 
  private:
-  static constexpr std::uint64_t kChecked = 64;  ///< calls between looks at the slowest rank
-
   [[nodiscard]] AnnouncedCalls& of(int rank) const {
     return block_->ranks[static_cast<std::size_t>(rank)];
   }
@@ -81,16 +72,15 @@ class Announcements {
     return static_cast<Buffers>(
         of(rank).buffers[call % AnnouncedCalls::kRemembered].load(std::memory_order_relaxed));
   }
-  [[nodiscard]] std::uint64_t slowest() const {
-    std::uint64_t least = next_;
-    for (int rank = 0; rank < size_; ++rank)
-      if (rank != rank_) least = std::min(least, of(rank).number.load(std::memory_order_acquire));
-    return least;
-  }
+  [[nodiscard]] std::uint64_t slowest() const;
+  void note_needed();
 
+  const Arena& arena_;
   ArenaBlock* block_;
   int rank_, size_;
-  std::uint64_t next_ = 0;
+  std::uint64_t next_ = 0, exchanges_ = 0;
+  std::mutex mutex_;  ///< guards the member below
+  std::deque<std::uint64_t> undecided_;
 };
 
 }  // namespace polypath::mpi

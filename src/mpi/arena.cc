@@ -4,6 +4,17 @@
 
 namespace polypath::mpi {
 
+void ArenaBlock::clear() {
+  for (AnnouncedCalls& rank : ranks) {
+    rank.number.store(0);
+    rank.needed.store(0);
+    rank.joined.store(AnnouncedCalls::Joined::not_yet);
+  }
+  for (ExchangedNumbers& rank : exchanged) rank.times.store(0);
+  for (auto& turn : turns) turn.store(0);
+  left.store(0);
+}
+
 // Pages of zeros are a layout in which nothing is taken and nothing announced.
 Arena Arena::make() { return Arena(SharedPages::make(Bytes{sizeof(Layout)})); }
 
@@ -29,11 +40,7 @@ ArenaBlock& Arena::block(int number) const {
 void Arena::leave(int number, int ranks) {
   ArenaBlock& freed = block(number);
   if (freed.left.fetch_add(1) + 1 < ranks) return;
-  for (AnnouncedCalls& rank : freed.ranks) {
-    rank.number.store(0);
-    rank.joined.store(AnnouncedCalls::Joined::not_yet);
-  }
-  freed.left.store(0);
+  freed.clear();
   layout().taken[static_cast<std::size_t>(number / 64)].fetch_and(
       ~(std::uint64_t{1} << (number % 64)));
 }

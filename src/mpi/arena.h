@@ -17,19 +17,32 @@ inline constexpr int kMostRanks = 16;
 
 /// A rank's calls as all other ranks see them.
 struct alignas(64) AnnouncedCalls {
-  static constexpr std::uint64_t kRemembered = 256;
+  static constexpr std::uint64_t kRemembered = 1024;
 
   enum class Joined : std::uint8_t { not_yet, joined, failed };
 
   std::atomic<std::uint64_t> number{0};
+  /// The first call of which this rank has still to hear the others.
+  std::atomic<std::uint64_t> needed{0};
   std::atomic<Joined> joined{Joined::not_yet};  ///< to make calls of ours
   std::array<std::atomic<std::uint8_t>, kRemembered> buffers{};
+};
+
+/// Numbers that a rank tells all others, again and again.
+struct alignas(64) ExchangedNumbers {
+  std::atomic<std::uint64_t> times{0};
+  std::array<std::array<std::int64_t, kMostRanks>, 2> numbers{};  ///< in turn
 };
 
 /// Of one communicator.
 struct ArenaBlock {
   std::array<AnnouncedCalls, kMostRanks> ranks{};
+  std::array<ExchangedNumbers, kMostRanks> exchanged{};
+  /// The calls' turns (announcements.h).
+  std::array<std::atomic<std::uint64_t>, AnnouncedCalls::kRemembered> turns{};
   std::atomic<int> left{0};  ///< ranks that have freed the communicator
+
+  void clear();
 };
 
 /// This process's view. Thread-safe; processes may use it at the same time.
@@ -43,6 +56,8 @@ class Arena {
   /// The number of a block of zeros; negative if all are taken.
   int take();
   [[nodiscard]] ArenaBlock& block(int number) const;
+  /// A turn that no call has had, later than all before it.
+  [[nodiscard]] std::uint64_t next_turn() const { return layout().turns.fetch_add(1) + 1; }
   /// Every rank of a communicator calls it once; the last one gives the block back.
   void leave(int number, int ranks);
 
@@ -50,6 +65,7 @@ class Arena {
   static constexpr int kWords = 8, kBlocks = kWords * 64;
   struct Layout {
     std::array<std::atomic<std::uint64_t>, kWords> taken{};
+    std::atomic<std::uint64_t> turns{0};
     std::array<ArenaBlock, kBlocks> blocks{};
   };
   explicit Arena(std::unique_ptr<SharedPages> pages) : pages_(std::move(pages)) {}

@@ -10,12 +10,10 @@ namespace {
 
 const char* reason_of(Fate fate) {
   constexpr std::array<const char*, kFates> kReasons = {
-      "",
-      "another rank passes memory of the host, or another kind of call",
+      "", "another rank passes memory of the host, or another kind of call",
       "Polypath has no such operation, type or reduction",
       "memory of another GPU than in earlier calls",
-      "the ranks are not all on this computer, under Polypath, with a GPU each",
-      "it does not block"};
+      "the ranks are not all on this computer, under Polypath, with a GPU each"};
   return kReasons[static_cast<std::size_t>(fate)];
 }
 

@@ -17,9 +17,8 @@ enum class Fate {
   other_kind,    ///< we have no such operation, type or reduction
   other_gpu,     ///< the memory is on another GPU than in earlier calls
   communicator,  ///< the communicator is none that we serve
-  nonblocking,   ///< the call does not block
 };
-inline constexpr int kFates = 6;
+inline constexpr int kFates = 5;
 
 struct CountedCalls {
   Operation operation = Operation::all_reduce;

@@ -44,7 +44,7 @@ Layer::Layer(Library library, Open open, GpuOf ask)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
-      nonblocking_(library_, open_, gpu_of_) {}
+      nonblocking_(library_, open_, gpu_of_, turns_, counts_) {}
 
 Result Layer::init(bool joins, const std::function<Result()>& make) {
   const std::string job = this_job();
@@ -65,6 +65,7 @@ void Layer::meet() {
   if (rank == 0 && presence_) presence_->forget();
   if (arena_)
     library_.real.Comm_create_keyval(&copy_no_attribute, &forget_attribute, &keyval_, this);
+  note_made(library_.world);
 }
 
 // Rank 0 makes it. All ranks have it, or none uses it.
@@ -91,8 +92,10 @@ bool Layer::share_arena() {
 }
 
 void Layer::finalize() noexcept {
+  turns_.stop();
   const std::scoped_lock lock(mutex_);
   for (Seen* const each : all_) each->member.reset();
+  streams_.clear();
   if (presence_ && !arena_) presence_->forget();
 }
 
@@ -101,15 +104,18 @@ Result Layer::forget_attribute(Handle /*comm*/, int /*keyval*/, void* value, voi
   return kSuccess;
 }
 
+// MPI frees a communicator once its calls are over.
 void Layer::forget(Seen* seen) noexcept {
   ++freed_;
+  if (seen->member != nullptr)
+    while (nonblocking_.any() && nonblocking_.is_any_of(*seen->member)) go_on();
   const std::scoped_lock lock(mutex_);
   all_.erase(seen);
   delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
 }
 
 // MPI's own answer takes longer than a small call of the host's may.
-Layer::Seen& Layer::seen(Handle comm) {
+Layer::Seen* Layer::seen_if_any(Handle comm) {
   struct Last {
     Handle comm = 0;
     std::uint64_t freed = 0;
@@ -117,18 +123,28 @@ Layer::Seen& Layer::seen(Handle comm) {
   };
   thread_local Last last;
   const std::uint64_t freed = freed_.load(std::memory_order_relaxed);
-  if (last.seen != nullptr && last.comm == comm && last.freed == freed) return *last.seen;
+  if (last.seen != nullptr && last.comm == comm && last.freed == freed) return last.seen;
   void* value = nullptr;
   int is_there = 0;
   library_.real.Comm_get_attr(comm, keyval_, static_cast<void*>(&value), &is_there);
-  if (is_there == 0) {
-    auto made = look_at(comm);
-    const std::scoped_lock lock(mutex_);
-    value = *all_.insert(made.release()).first;
-    library_.real.Comm_set_attr(comm, keyval_, value);
-  }
+  if (is_there == 0) return nullptr;
   last = {comm, freed, static_cast<Seen*>(value)};
-  return *last.seen;
+  return last.seen;
+}
+
+// Waits for the communicator's ranks if it has not been looked at.
+Layer::Seen& Layer::seen(Handle comm) {
+  if (Seen* const known = seen_if_any(comm)) return *known;
+  auto made = look_at(comm);
+  Seen* const seen = made.get();
+  const std::scoped_lock lock(mutex_);
+  library_.real.Comm_set_attr(comm, keyval_, seen);
+  all_.insert(made.release());
+  return *seen;
+}
+
+void Layer::note_made(Handle comm) {
+  if (arena_ && comm != library_.no_communicator) (void)seen(comm);
 }
 
 std::unique_ptr<Layer::Seen> Layer::look_at(Handle comm) {
@@ -145,7 +161,7 @@ std::unique_ptr<Layer::Seen> Layer::look_at(Handle comm) {
   if (seat.rank == 0) invitation = {.block = arena_->take(), .number = unique_number()};
   real.Bcast(&invitation, sizeof invitation, library_.byte, 0, comm);
   if (invitation.block >= 0)
-    made->member = std::make_unique<Member>(library_, comm, seat, *arena_, invitation);
+    made->member = std::make_unique<Member>(library_, seat, *arena_, streams_, invitation);
   return made;
 }
 
@@ -180,7 +196,7 @@ Layer::Passed Layer::passed(const Call& call, const Member* member) const {
     return {.buffers = on_host || is_empty(call) ? Buffers::host : Buffers::none};
   const int gpu = received.value_or(sent.value_or(-1));
   Passed passed{.buffers = Buffers::device, .gpu = gpu, .fate = Fate::communicator};
-  if (member == nullptr || !member->why_not().empty()) return passed;
+  if (member == nullptr || member->is_out()) return passed;
   if (!member->is_at(gpu) || sent.value_or(gpu) != gpu) {
     passed.fate = Fate::other_gpu;
   } else if (on_host || !is_ours(library_, call)) {
@@ -198,6 +214,7 @@ void Layer::go_on() {
   // for MPI_COMM_SELF MPICH does not look at all.
   constexpr int kUnusedTag = 32749;
   thread_local int waits = 0;
+  turns_.go_on();
   if (nonblocking_.any()) nonblocking_.go_on();
   if (++waits % kSpins != 0) return;
   int flag = 0;
@@ -208,48 +225,60 @@ void Layer::go_on() {
 
 Result Layer::collective(const Call& call, const RealCall& real) {
   Member* const member = arena_ ? seen(call.comm).member.get() : nullptr;
-  const Passed mine = passed(call, member);
-  bool ours = false;
+  Passed mine = passed(call, member);
   if (member != nullptr) {
     const auto wait = [this] { go_on(); };
-    const std::uint64_t number = member->announce(mine.buffers, wait);
-    if (mine.buffers == Buffers::ours || mine.buffers == Buffers::none) {
-      std::optional<bool> agreed;
-      while (!(agreed = member->is_ours(number))) wait();
-      ours = *agreed;
+    while (nonblocking_.any() && nonblocking_.has_not_begun(*member)) wait();
+    if (is_asked(mine.buffers)) {
+      if (const auto result = run_if_ours(*member, call, mine)) return *result;
+      if (member->is_out()) mine.fate = Fate::communicator;
+    } else {
+      member->announcements().make_room(wait);
+      member->announcements().announce(mine.buffers);
     }
   }
-  if (ours) return run_ours(*member, call, mine.gpu, real);
   return mine.gpu < 0 ? real(call.send.memory, call.receive.memory)
                       : leave_to_mpi(call, mine.fate, real);
 }
 
-// No rank's call is ours, so that none has to hear of another.
-Result Layer::begin(const Call& call, const RealStart& start, void* request) {
-  if (passed(call, nullptr).gpu < 0) return start(call.send.memory, call.receive.memory, request);
-  counts_.count(call.operation, Fate::nonblocking);
-  if (library_.takes_gpu_memory()) return start(call.send.memory, call.receive.memory, request);
-  counts_.note_staging();
+std::optional<Result> Layer::run_if_ours(Member& member, const Call& call, const Passed& mine) {
   try {
-    return nonblocking_.begin(call, start, request);
-  } catch (const Error& problem) {
-    return error(call, problem.what());
-  }
-}
-
-Result Layer::run_ours(Member& member, const Call& call, int gpu, const RealCall& real) {
-  try {
-    if (member.run(call, gpu, open_)) {
-      counts_.count(call.operation, Fate::ours);
-      return kSuccess;
-    }
-    log(LogLevel::info, "MPI's collectives of a communicator are left to it: " + member.why_not());
+    OwnCall own(member, call, mine.gpu, open_);
+    own.announce(turns_, mine.buffers, [this] { go_on(); });
+    while (own.state() == Turn::State::waiting) go_on();
+    if (own.state() == Turn::State::mpis) return std::nullopt;
+    own.await();
+    counts_.count(call.operation, Fate::ours);
+    return kSuccess;
   } catch (const Error& problem) {
     member.abort(problem.what());
     return error(call, problem.what());
   }
-  return gpu < 0 ? real(call.send.memory, call.receive.memory)
-                 : leave_to_mpi(call, Fate::communicator, real);
+}
+
+// The host's memory is MPI's at once, unless calls before it have not been begun. This must not
+// wait for other ranks, and so looks at no communicator.
+Result Layer::begin(const Call& call, RealStart start, void* request) {
+  Seen* const seen = arena_ ? seen_if_any(call.comm) : nullptr;
+  Member* const member = seen == nullptr ? nullptr : seen->member.get();
+  Passed mine = passed(call, member);
+  if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
+  const bool is_behind =
+      member != nullptr && nonblocking_.any() && nonblocking_.has_not_begun(*member);
+  if (mine.buffers == Buffers::host && !is_behind) {
+    if (member != nullptr) {
+      member->announcements().make_room([this] { go_on(); });
+      member->announcements().announce(mine.buffers);
+    }
+    return start(call.send.memory, call.receive.memory, request);
+  }
+  return nonblocking_.begin({.call = call,
+                             .start = std::move(start),
+                             .member = member,
+                             .buffers = mine.buffers,
+                             .gpu = mine.gpu,
+                             .fate = mine.fate},
+                            request);
 }
 
 Result Layer::leave_to_mpi(const Call& call, Fate fate, const RealCall& real) {

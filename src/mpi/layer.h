@@ -3,10 +3,10 @@
 //
 //   the program's call ─▶ memory of the host? MPI's, as it was called
 //                      └▶ of a GPU: do all ranks pass such memory, in a call that we have?
-//                           yes ─▶ Member::run        no ─▶ MPI's, with copies in the host
+//                           yes ─▶ OwnCall            no ─▶ MPI's, with copies in the host
 //
-// MPI keeps the communicators. A Member lies beside each as an attribute. Non-blocking calls are
-// MPI's. An MPI that takes memory of GPUs itself gets it as it is.
+// MPI keeps the communicators. A Member lies beside each as an attribute. An MPI that takes memory
+// of GPUs itself gets it as it is.
 
 #include <functional>
 #include <memory>
@@ -18,6 +18,7 @@
 #include "mpi/counts.h"
 #include "mpi/member.h"
 #include "mpi/nonblocking.h"
+#include "mpi/own_call.h"
 #include "mpi/staging.h"
 
 namespace polypath::mpi {
@@ -50,10 +51,12 @@ class Layer {
   Result init(bool joins, const std::function<Result()>& make);
   /// MPI is about to end.
   void finalize() noexcept;
+  /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
+  void note_made(Handle comm);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
-  /// The same for a non-blocking call, whose request is to be at `request`: it is MPI's.
-  Result begin(const Call& call, const RealStart& start, void* request);
+  /// The same for a non-blocking call, whose request is to be at `request`.
+  Result begin(const Call& call, RealStart start, void* request);
   /// True if requests of the layer's may be among those that the program waits for.
   [[nodiscard]] bool has_requests() const { return nonblocking_.any(); }
   /// For a program that waits: calls go on, and MPI with them.
@@ -67,7 +70,8 @@ class Layer {
 
   void meet();
   [[nodiscard]] bool share_arena();
-  /// Looks at a communicator when its first blocking call is made, and then waits for its ranks.
+  /// Null: it has not been looked at, which is so at all its ranks or at none.
+  [[nodiscard]] Seen* seen_if_any(Handle comm);
   [[nodiscard]] Seen& seen(Handle comm);
   [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
   [[nodiscard]] bool is_of_world(Handle comm, int size) const;
@@ -80,7 +84,9 @@ class Layer {
 
   [[nodiscard]] std::optional<int> gpu_of(const Side& side) const;
   [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
-  [[nodiscard]] Result run_ours(Member& member, const Call& call, int gpu, const RealCall& real);
+  /// Makes the call if it is ours.
+  [[nodiscard]] std::optional<Result> run_if_ours(Member& member, const Call& call,
+                                                  const Passed& mine);
   [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
   void forget(Seen* seen) noexcept;
@@ -90,6 +96,8 @@ class Layer {
   Open open_;
   GpuOf gpu_of_;
   Counts counts_;
+  CallStreams streams_;
+  Turns turns_;
   NonblockingCalls nonblocking_;
   std::optional<RankPresence> presence_;
   std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath

@@ -15,7 +15,9 @@ void find(const Find& look, const char* name, Function& function) {
 Functions functions_of(const Find& look) {
   Functions real;
 #define POLYPATH_FIND(name, ...) find(look, #name, real.name);
+  POLYPATH_MPI_COMMUNICATORS(POLYPATH_FIND)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_FIND)
+  POLYPATH_MPI_MESSAGES(POLYPATH_FIND)
   POLYPATH_MPI_LIFE(POLYPATH_FIND)
   POLYPATH_MPI_QUESTIONS(POLYPATH_FIND)
 #undef POLYPATH_FIND
@@ -38,6 +40,7 @@ Library open_mpi(const Find& look) {
           .real = functions_of(look),
           .world = at("ompi_mpi_comm_world"),
           .byte = at("ompi_mpi_byte"),
+          .no_communicator = at("ompi_mpi_comm_null"),
           .sum = at("ompi_mpi_op_sum"),
           .product = at("ompi_mpi_op_prod"),
           .maximum = at("ompi_mpi_op_max"),
@@ -45,6 +48,7 @@ Library open_mpi(const Find& look) {
           .in_place = word(1),
           .status_ignore = nullptr,
           .any_source = -1,
+          .no_request = at("ompi_request_null"),
           .other_error = 16};
 }
 
@@ -54,6 +58,7 @@ Library mpich(const Find& look) {
           .real = functions_of(look),
           .world = 0x44000000,
           .byte = 0x4c00010d,
+          .no_communicator = 0x04000000,
           .sum = 0x58000003,
           .product = 0x58000004,
           .maximum = 0x58000001,
@@ -61,6 +66,7 @@ Library mpich(const Find& look) {
           .in_place = word(-1),
           .status_ignore = word(1),
           .any_source = -2,
+          .no_request = 0x2c000000,
           .other_error = 15};
 }
 
@@ -70,6 +76,7 @@ Library standard(const Find& look) {
           .real = functions_of(look),
           .world = 0x101,
           .byte = 0x247,
+          .no_communicator = 0x100,
           .sum = 0x21,
           .product = 0x24,
           .maximum = 0x23,
@@ -77,6 +84,7 @@ Library standard(const Find& look) {
           .in_place = word(1),
           .status_ignore = nullptr,
           .any_source = -1,
+          .no_request = 0x180,
           .other_error = 16};
 }
 

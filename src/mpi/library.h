@@ -13,7 +13,9 @@ namespace polypath::mpi {
 /// Null for those that the library does not have.
 struct Functions {
 #define POLYPATH_DECLARE(name, ...) Result (*name)(__VA_ARGS__) = nullptr;
+  POLYPATH_MPI_COMMUNICATORS(POLYPATH_DECLARE)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_DECLARE)
+  POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
   POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
   POLYPATH_MPI_QUESTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
@@ -30,10 +32,12 @@ struct Library {
   Abi abi = Abi::open_mpi;
   Functions real;
   Handle world = 0, byte = 0;
+  Handle no_communicator = 0;  ///< MPI_COMM_NULL
   Handle sum = 0, product = 0, maximum = 0, minimum = 0;
   void* in_place = nullptr;
   void* status_ignore = nullptr;
   int any_source = 0;
+  Handle no_request = 0;   ///< MPI_REQUEST_NULL
   Result other_error = 0;  ///< MPI_ERR_OTHER
 
   /// True of an MPI that was built for memory of GPUs, by its own word. After it is initialised.

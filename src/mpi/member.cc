@@ -61,50 +61,51 @@ std::string key_of(const Call& call) {
 
 }  // namespace
 
-Member::Member(const Library& library, Handle comm, Seat seat, Arena& arena, Invitation invitation)
+Member::Member(const Library& library, Seat seat, Arena& arena, CallStreams& streams,
+               Invitation invitation)
     : library_(library),
-      comm_(comm),
       seat_(seat),
       arena_(arena),
+      streams_(streams),
       invitation_(invitation),
-      announcements_(arena.block(static_cast<int>(invitation.block)), seat.rank, seat.size) {}
+      announcements_(arena, arena.block(static_cast<int>(invitation.block)), seat.rank, seat.size) {
+}
 
 Member::~Member() {
-  working_.reset();
+  owned_.reset();
   arena_.leave(static_cast<int>(invitation_.block), seat_.size);
 }
 
-std::vector<Count> Member::exchange(const std::vector<Count>& mine) const {
-  std::vector<Count> all(mine.size() * static_cast<std::size_t>(seat_.size));
-  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
-  const Result result = library_.real.Allgather(mine.data(), bytes, library_.byte, all.data(),
-                                                bytes, library_.byte, comm_);
-  if (result != kSuccess)
-    fail(ErrorCode::communicator, "the ranks cannot exchange their counts",
-         fmt::format("MPI_Allgather returned {}", result), "Look for the error of MPI.");
-  return all;
+// In their turn all ranks are on their way to it.
+std::vector<Count> Member::exchange(const std::vector<Count>& mine) {
+  constexpr int kSpins = 4096;
+  return announcements_.exchange(mine, [this, spins = 0]() mutable {
+    if (++spins % kSpins != 0) return;
+    check();
+    std::this_thread::yield();
+  });
 }
 
-Member::Working::Working(const Surroundings& around, PlaceId place,
+Member::Working::Working(const Surroundings& around, PlaceId place, StreamHandle in,
                          std::unique_ptr<NodeCollectives> made)
     : driver(around.driver),
       gpu(place),
       ranks(std::move(made)),
-      stream(around.driver.create_stream(place)),
+      stream(in),
       before(around.default_stream(place)),
-      begun(around.driver.create_event(place)),
       scratch(around.driver, place) {}
 
 Member::Working::~Working() {
   ranks->leave();
-  ignore_errors([&] { driver.destroy_stream(stream); });
-  ignore_errors([&] { driver.destroy_event(begun); });
+  for (const EventHandle event : free_events) ignore_errors([&] { driver.destroy_event(event); });
 }
 
-// What is in the default stream comes before the call.
-void Member::Working::begin() {
-  driver.record(begun, before);
-  driver.wait(stream, begun);
+EventHandle Member::Working::event() {
+  const std::scoped_lock lock(mutex);
+  if (free_events.empty()) return driver.create_event(gpu);
+  const EventHandle taken = free_events.back();
+  free_events.pop_back();
+  return taken;
 }
 
 // A rank without memory in the call has the GPU of its number, if it can.
@@ -136,7 +137,8 @@ void Member::join(const Call& call, int gpu, const Open& open) {
   try {
     const Surroundings& around = open();
     const PlaceId place = place_of(call, around);
-    made = std::make_unique<Working>(around, place, make(place, around));
+    made = std::make_unique<Working>(around, place, streams_.of(around.driver, place),
+                                     make(place, around));
     for (const CollectiveCall& sample : samples()) made->ranks->prepare(sample);
     made->ranks->set_timeout(kNoTimeout);
   } catch (const Error& error) {
@@ -149,48 +151,77 @@ void Member::join(const Call& call, int gpu, const Open& open) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   if (*joined) {
     if (gpu >= 0) gpu_ = gpu;
-    working_ = std::move(made);
+    owned_ = std::move(made);
+    working_ = owned_.get();
     return;
   }
   why_not_ = problem;
+  is_out_ = true;
 }
 
-bool Member::run(const Call& call, int gpu, const Open& open) {
-  if (working_ == nullptr && why_not_.empty()) join(call, gpu, open);
-  if (working_ == nullptr) return false;
-  working_->begin();
-  if (PersistentCall* const known = repeated(call)) working_->ranks->run(*known, working_->stream);
-  else take_steps(call);
-  // A simulated stream goes on by itself only once all that it waits for is queued.
-  if (!working_->driver.simulation().empty()) working_->ranks->await_messages();
-  working_->driver.synchronize(working_->stream);
-  working_->scratch.release_all();
-  working_->ranks->communicator().check();
-  return true;
+std::optional<EventHandle> Member::mark_default_stream() {
+  Working* const working = working_;
+  if (working == nullptr) return std::nullopt;
+  const EventHandle mark = working->event();
+  working->driver.record(mark, working->before);
+  return mark;
 }
+
+bool Member::can_run(const Call& call, int gpu, const Open& open) {
+  if (working_ == nullptr && !is_out_) join(call, gpu, open);
+  return working_ != nullptr;
+}
+
+EventHandle Member::enqueue(const Call& call, std::optional<EventHandle> mark) {
+  Working& here = *owned_;
+  const EventHandle event = here.event();  // of the beginning, and then of the end
+  if (!mark) here.driver.record(event, here.before);
+  here.driver.wait(here.stream, mark.value_or(event));
+  if (PersistentCall* const known = repeated(call)) here.ranks->run(*known, here.stream);
+  else take_steps(call);
+  here.scratch.release_all();  // the next call's use of it comes behind this one's
+  here.driver.record(event, here.stream);
+  // A simulated stream goes on by itself only once all that it waits for is queued.
+  if (!here.driver.simulation().empty()) here.ranks->await_messages();
+  return event;
+}
+
+bool Member::is_done(EventHandle event) const { return owned_->driver.is_done(event); }
+
+void Member::await(EventHandle event) const {
+  owned_->driver.synchronize(event);
+  check();
+}
+
+void Member::give_back(EventHandle event) noexcept {
+  const std::scoped_lock lock(owned_->mutex);
+  owned_->free_events.push_back(event);
+}
+
+void Member::check() const { owned_->ranks->communicator().check(); }
 
 void Member::copy(const LocalCopy& copy) {
-  working_->driver.copy_native({.destination = copy.to, .source = copy.from, .bytes = copy.bytes},
-                               working_->stream);
+  owned_->driver.copy_native({.destination = copy.to, .source = copy.from, .bytes = copy.bytes},
+                             owned_->stream);
 }
 
 void Member::take_steps(const Call& call) {
   const auto exchange_counts = [this](const std::vector<Count>& mine) { return exchange(mine); };
-  const Steps steps = steps_of(library_, call, seat_, working_->scratch, exchange_counts);
+  const Steps steps = steps_of(library_, call, seat_, owned_->scratch, exchange_counts);
   for (const LocalCopy& before : steps.before) copy(before);
-  for (const CollectiveCall& each : steps.calls) working_->ranks->run(each, working_->stream);
+  for (const CollectiveCall& each : steps.calls) owned_->ranks->run(each, owned_->stream);
   for (const LocalCopy& after : steps.after) copy(after);
 }
 
 // Programs make the same calls again and again: the results of the first call are kept.
 PersistentCall* Member::repeated(const Call& call) {
   if (!is_repeatable(library_, call)) return nullptr;
-  auto& known = working_->repeated;
+  auto& known = owned_->repeated;
   const std::string key = key_of(call);
   if (const auto found = known.find(key); found != known.end()) return &found->second;
   if (known.size() > kMostRepeated) known.clear();
   const auto no_exchange = [](const std::vector<Count>& mine) { return mine; };
-  const Steps steps = steps_of(library_, call, seat_, working_->scratch, no_exchange);
+  const Steps steps = steps_of(library_, call, seat_, owned_->scratch, no_exchange);
   if (steps.calls.size() != 1 || !steps.before.empty() || !steps.after.empty()) return nullptr;
   return &known.emplace(key, PersistentCall(steps.calls.front())).first->second;
 }
@@ -198,7 +229,7 @@ PersistentCall* Member::repeated(const Call& call) {
 void Member::abort(const std::string& why) noexcept {
   if (working_ == nullptr) return;
   ignore_errors([&] {
-    working_->ranks->communicator().abort(
+    owned_->ranks->communicator().abort(
         fmt::format("Rank {} has given up ({}) Correct that first.", seat_.rank, why));
   });
 }

@@ -1,8 +1,9 @@
 #pragma once
 // One rank of a communicator whose calls may be ours.
 
-#include <functional>
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "collective/rank/node_collectives.h"
 #include "mpi/announcements.h"
 #include "mpi/memory.h"
+#include "mpi/call_streams.h"
 #include "mpi/scratch.h"
 #include "mpi/steps.h"
 
@@ -22,50 +24,57 @@ struct Invitation {
   std::uint64_t number = 0;  ///< of the communicator, never given twice
 };
 
-/// Not thread-safe: MPI allows one collective call of a communicator at a time.
+/// can_run() and enqueue() are called by one thread at a time; all else is thread-safe.
 class Member {
  public:
-  /// `arena` must outlive it.
-  Member(const Library& library, Handle comm, Seat seat, Arena& arena, Invitation invitation);
+  /// `arena` and `streams` must outlive it.
+  Member(const Library& library, Seat seat, Arena& arena, CallStreams& streams,
+         Invitation invitation);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
   /// Waits for queued work, and ends this rank.
   ~Member();
 
-  /// Says what this rank passes in its next call, and returns its number. While other ranks are far
-  /// behind, `wait` is called.
-  std::uint64_t announce(Buffers buffers, const std::function<void()>& wait) {
-    return announcements_.announce(buffers, wait);
-  }
-  /// Whether the call of that number is ours, which all ranks find alike; none as long as that is
-  /// not known.
-  [[nodiscard]] std::optional<bool> is_ours(std::uint64_t call) const {
-    return announcements_.is_ours_at_all(call);
-  }
+  [[nodiscard]] Announcements& announcements() { return announcements_; }
   /// Whether memory of this GPU can be in calls of ours.
   [[nodiscard]] bool is_at(int gpu) const { return gpu_ < 0 || gpu_ == gpu; }
-  /// Why none of its calls can be ours any more; empty if they can.
-  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  /// True once none of its calls can be ours any more; then why.
+  [[nodiscard]] bool is_out() const { return is_out_; }
+  [[nodiscard]] std::string why_not() const { return is_out_ ? why_not_ : std::string(); }
 
-  /// Makes a call that all ranks have agreed on, and waits for it. `gpu` has its memory; negative:
-  /// it has none. False: ours cannot be made here, which all ranks find alike. Errors: as
-  /// NodeCollectives::run(), and those of other ranks.
-  bool run(const Call& call, int gpu, const Open& open);
+  /// An event, to be given back, behind what the program has put into its default stream; none
+  /// before the first call.
+  [[nodiscard]] std::optional<EventHandle> mark_default_stream();
+  /// Whether calls of ours can be made here, which all ranks find alike; the first time they join.
+  /// `gpu` has the memory of this call; negative: this rank has none in it.
+  bool can_run(const Call& call, int gpu, const Open& open);
+  /// Enqueues a call that all ranks have agreed on, behind the mark. Returns an event, to be given
+  /// back, behind it. Errors: as NodeCollectives::run().
+  [[nodiscard]] EventHandle enqueue(const Call& call, std::optional<EventHandle> mark);
+  [[nodiscard]] bool is_done(EventHandle event) const;
+  /// Waits. Errors: those of the driver, and of other ranks.
+  void await(EventHandle event) const;
+  void give_back(EventHandle event) noexcept;
+  /// Errors: those of other ranks.
+  void check() const;
   /// This rank cannot go on: its calls and those of all others end in an error that says why.
   void abort(const std::string& why) noexcept;
 
  private:
   struct Working {
-    Working(const Surroundings& around, PlaceId place, std::unique_ptr<NodeCollectives> made);
+    Working(const Surroundings& around, PlaceId place, StreamHandle in,
+            std::unique_ptr<NodeCollectives> made);
     ~Working();
+    [[nodiscard]] EventHandle event();  ///< recorded by the caller
+
     Driver& driver;
     PlaceId gpu;
     std::unique_ptr<NodeCollectives> ranks;
-    void begin();
     StreamHandle stream, before;
-    EventHandle begun;
     Scratch scratch;
     std::unordered_map<std::string, PersistentCall> repeated;
+    std::mutex mutex;  ///< guards the member below
+    std::vector<EventHandle> free_events;
   };
 
   void join(const Call& call, int gpu, const Open& open);
@@ -74,17 +83,19 @@ class Member {
   void take_steps(const Call& call);
   [[nodiscard]] PersistentCall* repeated(const Call& call);
   void copy(const LocalCopy& copy);
-  [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine) const;
+  [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine);
 
   const Library& library_;
-  Handle comm_;
   Seat seat_;
   Arena& arena_;
+  CallStreams& streams_;
   Invitation invitation_;
   Announcements announcements_;
-  int gpu_ = -1;  ///< that has the memory of calls; negative: not known yet
-  std::unique_ptr<Working> working_;
+  std::atomic<int> gpu_ = -1;  ///< that has the memory of calls; negative: not known yet
+  std::unique_ptr<Working> owned_;
+  std::atomic<Working*> working_ = nullptr;  ///< null until all have joined
   std::string why_not_;
+  std::atomic<bool> is_out_ = false;  ///< and the text is there
 };
 
 }  // namespace polypath::mpi

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -28,57 +30,145 @@ struct NonblockingCalls::Request {
 };
 
 struct NonblockingCalls::Running {
-  Operation operation;
-  HostCopies copies;
-  Handle request = 0, inner = 0;  ///< the program's, and that of MPI's own call
-  Request* state = nullptr;
+  explicit Running(NonblockingCall begun) : asked(std::move(begun)) {}
+
+  [[nodiscard]] Turn::State state() const { return own ? own->state() : Turn::State::mpis; }
+  [[nodiscard]] bool is_begun() const { return state() == Turn::State::ours || is_begun_in_mpi; }
+
+  NonblockingCall asked;
+  Handle request = 0;
+  Request* state_of_request = nullptr;
+  std::unique_ptr<OwnCall> own;  ///< null: it cannot be ours
+  bool is_begun_in_mpi = false;
+  std::unique_ptr<HostCopies> copies;
+  Handle inner = 0;  ///< MPI's own request
 };
 
-NonblockingCalls::NonblockingCalls(const Library& library, Open open, GpuOf gpu_of)
-    : library_(library), open_(std::move(open)), gpu_of_(gpu_of) {}
+NonblockingCalls::NonblockingCalls(const Library& library, Open open, GpuOf gpu_of, Turns& turns,
+                                   Counts& counts)
+    : library_(library), open_(std::move(open)), gpu_of_(gpu_of), turns_(turns), counts_(counts) {}
 
 NonblockingCalls::~NonblockingCalls() = default;
 
-Result NonblockingCalls::begin(const Call& call, const RealStart& start, void* request) {
-  auto made = std::make_unique<Running>(
-      Running{call.operation, HostCopies(library_, open_(), call, gpu_of_)});
-  const Result begun = start(made->copies.send(), made->copies.receive(), &made->inner);
-  if (begun != kSuccess) return begun;
-  made->state = new Request{&library_};  // NOLINT(cppcoreguidelines-owning-memory): MPI keeps it
-  const Result kept = library_.real.Grequest_start(&Request::query, &Request::free,
-                                                   &Request::cancel, made->state, request);
-  if (kept != kSuccess) return kept;  // MPI cannot go on
+// A call that cannot be ours is begun at once, as MPI begins its own.
+Result NonblockingCalls::begin(NonblockingCall call, void* request) {
+  auto made = std::make_unique<Running>(std::move(call));
+  auto state = std::make_unique<Request>(Request{&library_});
+  const Result result = library_.real.Grequest_start(&Request::query, &Request::free,
+                                                     &Request::cancel, state.get(), request);
+  if (result != kSuccess) return result;
+  made->state_of_request = state.release();
   made->request = library_.handle_at(request, 0);
-  const std::scoped_lock lock(mutex_);
-  running_.push_back(std::move(made));
+  NonblockingCall& asked = made->asked;
+  const auto wait = [this] { go_on(), turns_.go_on(); };
+  if (asked.member != nullptr && is_asked(asked.buffers)) {
+    made->own = std::make_unique<OwnCall>(*asked.member, asked.call, asked.gpu, open_);
+    made->own->announce(turns_, asked.buffers, wait);
+  } else if (asked.member != nullptr) {
+    asked.member->announcements().make_room(wait);
+    asked.member->announcements().announce(asked.buffers);
+  }
+  const bool may_be_ours = made->own != nullptr;
   ++count_;
+  {
+    const std::scoped_lock lock(mutex_);
+    running_.push_back(std::move(made));
+    if (!may_be_ours) begin_all_in_mpi();
+  }
+  turns_.go_on();
+  turns_.go_on_by_itself();
   return kSuccess;
 }
 
+// What is completed in here may ask MPI for something, which comes back here.
 void NonblockingCalls::go_on() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;  // another thread is at it
+  if (!lock.owns_lock() || goes_on_) return;
+  goes_on_ = true;
+  begin_all_in_mpi();
   std::erase_if(running_, [&](const std::unique_ptr<Running>& each) {
-    if (!is_over(*each)) return false;
-    --count_;
-    library_.real.Grequest_complete(each->request);
+    if (!each->is_begun() || !is_over(*each)) return false;
+    complete(*each);
     return true;
+  });
+  goes_on_ = false;
+}
+
+// MPI gets a communicator's calls in their order: none while one before it may still be MPI's.
+void NonblockingCalls::begin_all_in_mpi() {
+  std::vector<const Member*> held;
+  for (const auto& each : running_) {
+    const Member* const member = each->asked.member;
+    if (each->state() == Turn::State::waiting) held.push_back(member);
+    if (each->state() != Turn::State::mpis || each->is_begun_in_mpi) continue;
+    if (member != nullptr && std::find(held.begin(), held.end(), member) != held.end()) continue;
+    each->is_begun_in_mpi = true;
+    try {
+      begin_in_mpi(*each);
+    } catch (const Error& error) {
+      fail(*each, error.what());
+    }
+  }
+}
+
+void NonblockingCalls::begin_in_mpi(Running& running) {
+  const NonblockingCall& asked = running.asked;
+  const void* send = asked.call.send.memory;
+  void* receive = asked.call.receive.memory;
+  if (asked.gpu >= 0) counts_.count(asked.call.operation, asked.fate);
+  if (asked.gpu >= 0 && !library_.takes_gpu_memory()) {
+    counts_.note_staging();
+    running.copies = std::make_unique<HostCopies>(library_, open_(), asked.call, gpu_of_);
+    send = running.copies->send();
+    receive = running.copies->receive();
+  }
+  Result& result = running.state_of_request->result;
+  result = asked.start(send, receive, &running.inner);
+  if (result != kSuccess) running.inner = library_.no_request;
+}
+
+bool NonblockingCalls::is_over(Running& running) {
+  try {
+    return running.is_begun_in_mpi ? is_over_in_mpi(running) : running.own->is_over();
+  } catch (const Error& error) {
+    if (!running.is_begun_in_mpi) running.asked.member->abort(error.what());
+    fail(running, error.what());
+    return true;
+  }
+}
+
+bool NonblockingCalls::is_over_in_mpi(Running& running) const {
+  if (library_.handle(running.inner) == library_.no_request || running.inner == 0) return true;
+  int flag = 0;
+  const Result result = library_.real.Test(&running.inner, &flag, library_.status_ignore);
+  if (result != kSuccess) running.state_of_request->result = result;
+  if (result == kSuccess && flag == 0) return false;
+  if (running.copies) running.copies->give_back();
+  return true;
+}
+
+void NonblockingCalls::fail(Running& running, const char* why) const noexcept {
+  log(LogLevel::error, fmt::format("MPI i{}: {}", name_of(running.asked.call.operation), why));
+  running.state_of_request->result = library_.other_error;
+}
+
+void NonblockingCalls::complete(Running& running) {
+  if (!running.is_begun_in_mpi) counts_.count(running.asked.call.operation, Fate::ours);
+  --count_;
+  library_.real.Grequest_complete(running.request);
+}
+
+bool NonblockingCalls::has_not_begun(const Member& member) {
+  const std::scoped_lock lock(mutex_);
+  return std::any_of(running_.begin(), running_.end(), [&](const auto& each) {
+    return each->asked.member == &member && !each->is_begun();
   });
 }
 
-bool NonblockingCalls::is_over(Running& running) const {
-  int flag = 0;
-  const Result result = library_.real.Test(&running.inner, &flag, library_.status_ignore);
-  if (result == kSuccess && flag == 0) return false;
-  running.state->result = result;
-  if (result != kSuccess) return true;
-  try {
-    running.copies.give_back();
-  } catch (const Error& error) {
-    log(LogLevel::error, fmt::format("MPI i{}: {}", name_of(running.operation), error.what()));
-    running.state->result = library_.other_error;
-  }
-  return true;
+bool NonblockingCalls::is_any_of(const Member& member) {
+  const std::scoped_lock lock(mutex_);
+  return std::any_of(running_.begin(), running_.end(),
+                     [&](const auto& each) { return each->asked.member == &member; });
 }
 
 }  // namespace polypath::mpi

@@ -1,13 +1,13 @@
 #pragma once
-// Non-blocking calls on memory of GPUs: MPI makes them with copies in the host.
+// Non-blocking calls that are the layer's: on memory of GPUs, or behind such a call of the same
+// communicator.
 //
-//   the program begins one and gets a request ─▶ MPI's own call on the copies, with a request of
-//   ours
-//     ─▶ over: the result is copied back, and the program's request is completed
+//   the program begins it and gets a request ─▶ have all ranks announced it?
+//     ─▶ on the GPU in its turn, or by MPI with copies in the host ─▶ over: the request is completed
 //
-// The program's request is one that MPI only keeps (MPI_Grequest_start). It is completed while the
-// program waits or asks for requests. MPI's own call goes on as MPI has it, whatever function the
-// program is in, so that no rank waits for this one longer than it would.
+// The request is one of those that MPI only keeps (MPI_Grequest_start). Calls are begun on the GPU
+// by a thread, so that other ranks' calls end even if this rank does something else. What needs MPI
+// goes on when the program waits for something in it: that thread must not call MPI.
 
 #include <atomic>
 #include <deque>
@@ -15,7 +15,8 @@
 #include <memory>
 #include <mutex>
 
-#include "mpi/memory.h"
+#include "mpi/counts.h"
+#include "mpi/own_call.h"
 #include "mpi/staging.h"
 
 namespace polypath::mpi {
@@ -23,33 +24,55 @@ namespace polypath::mpi {
 /// Begins the program's own call with other memory, and another place for the request.
 using RealStart = std::function<Result(const void* send, void* receive, void* request)>;
 
+struct NonblockingCall {
+  Call call;
+  RealStart start;
+  Member* member = nullptr;  ///< null: MPI's, without other ranks being asked
+  Buffers buffers = Buffers::device;
+  int gpu = -1;                    ///< of its memory; negative: it has none there
+  Fate fate = Fate::communicator;  ///< if it is not ours
+};
+
 /// Thread-safe.
 class NonblockingCalls {
  public:
-  NonblockingCalls(const Library& library, Open open, GpuOf gpu_of);
+  NonblockingCalls(const Library& library, Open open, GpuOf gpu_of, Turns& turns, Counts& counts);
   NonblockingCalls(const NonblockingCalls&) = delete;
   NonblockingCalls& operator=(const NonblockingCalls&) = delete;
   ~NonblockingCalls();
 
-  /// `request` is where the program wants its request. Errors: those of HostCopies.
-  Result begin(const Call& call, const RealStart& start, void* request);
+  /// `request` is where the program wants its request.
+  Result begin(NonblockingCall call, void* request);
   /// False if there is none: then nothing here has to be called.
   [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
-  /// Completes what is over.
+  /// Begins what can be begun, and completes what is over. Does nothing where it is called by what
+  /// it calls itself.
   void go_on();
+  /// True while calls of the communicator have not been begun.
+  [[nodiscard]] bool has_not_begun(const Member& member);
+  /// True while calls of the communicator are not over.
+  [[nodiscard]] bool is_any_of(const Member& member);
 
  private:
   struct Request;
   struct Running;
 
-  [[nodiscard]] bool is_over(Running& running) const;
+  void begin_all_in_mpi();
+  void begin_in_mpi(Running& running);
+  [[nodiscard]] bool is_over(Running& running);
+  [[nodiscard]] bool is_over_in_mpi(Running& running) const;
+  void fail(Running& running, const char* why) const noexcept;
+  void complete(Running& running);
 
   const Library& library_;
   Open open_;
   GpuOf gpu_of_;
+  Turns& turns_;
+  Counts& counts_;
   std::atomic<int> count_{0};
-  std::mutex mutex_;  ///< guards the member below
-  std::deque<std::unique_ptr<Running>> running_;
+  std::recursive_mutex mutex_;  ///< guards the members below
+  bool goes_on_ = false;
+  std::deque<std::unique_ptr<Running>> running_;  ///< in the order of the program's calls
 };
 
 }  // namespace polypath::mpi

@@ -45,14 +45,16 @@ TEST_P(Agreement, IsTheSameAtAllRanksInEveryCall) {
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < kRanks; ++rank)
     threads.emplace_back([&, rank] {
-      Announcements own(arena.block(block), rank, kRanks);
+      Announcements own(arena, arena.block(block), rank, kRanks);
       for (std::uint64_t call = 0; call < kCalls; ++call) {
         const Buffers mine = passed(rank, call, GetParam());
-        const std::uint64_t number = own.announce(mine, give_way);
-        if (mine == Buffers::host) continue;  // it never waits
+        own.make_room(give_way);
+        const std::uint64_t number = own.announce(mine);
+        if (!is_asked(mine)) continue;  // it never waits
         std::optional<bool> agreed;
         while (!(agreed = own.is_ours_at_all(number))) give_way();
         if (*agreed != expected(kRanks, call, GetParam())) ++wrong[static_cast<std::size_t>(rank)];
+        own.note_decided(number);
       }
     });
   threads.clear();
@@ -65,24 +67,29 @@ INSTANTIATE_TEST_SUITE_P(HostsInPercent, Agreement, testing::Values(0, 1, 30, 10
 TEST(Announcements, AreNotOverwrittenBeforeTheSlowestRankHasComeBy) {
   Arena arena = Arena::make();
   const int block = arena.take();
-  Announcements fast(arena.block(block), 0, 2), slow(arena.block(block), 1, 2);
+  Announcements fast(arena, arena.block(block), 0, 2), slow(arena, arena.block(block), 1, 2);
   int waits = 0;
   std::uint64_t last = 0;
   const auto wait = [&] {
     if (++waits > 1) throw std::runtime_error("held up");
   };
 
-  EXPECT_THROW(for (;;) last = fast.announce(Buffers::ours, wait), std::runtime_error);
+  const auto announce = [&](Announcements& rank) {
+    rank.make_room(wait);
+    return rank.announce(Buffers::ours);
+  };
+
+  EXPECT_THROW(for (;;) last = announce(fast), std::runtime_error);
 
   EXPECT_LT(last, mpi::AnnouncedCalls::kRemembered);
-  EXPECT_EQ(slow.announce(Buffers::ours, wait), 0u);
+  EXPECT_EQ(announce(slow), 0u);
   EXPECT_EQ(slow.is_ours_at_all(0), true);
 }
 
 TEST(Announcements, SayWhetherAllHaveJoinedOnceAllHaveTried) {
   Arena arena = Arena::make();
   const int block = arena.take();
-  Announcements first(arena.block(block), 0, 2), second(arena.block(block), 1, 2);
+  Announcements first(arena, arena.block(block), 0, 2), second(arena, arena.block(block), 1, 2);
 
   first.note_joined(true);
   const auto before = first.have_joined();
@@ -97,8 +104,8 @@ TEST(Announcements, SayWhetherAllHaveJoinedOnceAllHaveTried) {
 TEST(ArenaOfAJob, GivesABlockBackWhenItsLastRankHasLeft) {
   Arena arena = Arena::make();
   const int first = arena.take();
-  Announcements of_first(arena.block(first), 0, 2);
-  of_first.announce(Buffers::ours, give_way);
+  Announcements of_first(arena, arena.block(first), 0, 2);
+  of_first.announce(Buffers::ours);
 
   arena.leave(first, 2);
   const int second = arena.take();
@@ -107,7 +114,7 @@ TEST(ArenaOfAJob, GivesABlockBackWhenItsLastRankHasLeft) {
 
   EXPECT_NE(second, first);
   EXPECT_EQ(third, first);
-  EXPECT_EQ(Announcements(arena.block(third), 1, 2).is_ours_at_all(0), std::nullopt);
+  EXPECT_EQ(Announcements(arena, arena.block(third), 1, 2).is_ours_at_all(0), std::nullopt);
 }
 
 TEST(ArenaOfAJob, SaysWhenAllBlocksAreTaken) {
@@ -124,10 +131,10 @@ TEST(ArenaOfAJob, IsTheSameInAnotherMapping) {
   Arena arena = Arena::make();
   Arena other = Arena::open(arena.name());
   const int block = arena.take();
-  Announcements here(arena.block(block), 0, 2), there(other.block(block), 1, 2);
+  Announcements here(arena, arena.block(block), 0, 2), there(other, other.block(block), 1, 2);
 
-  here.announce(Buffers::ours, give_way);
-  there.announce(Buffers::host, give_way);
+  here.announce(Buffers::ours);
+  there.announce(Buffers::host);
 
   EXPECT_EQ(here.is_ours_at_all(0), false);
   EXPECT_NE(other.take(), block);

@@ -16,9 +16,11 @@ int main(int count, char** arguments) {
       MPI_Allreduce(given.address, taken.address, 100 + rank, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (result != MPI_SUCCESS) printf("error\n");
   fflush(stdout);
-  const int next =
-      MPI_Allreduce(given.address, taken.address, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (next != MPI_SUCCESS) printf("error\n");
+  MPI_Request request;
+  int waited =
+      MPI_Iallreduce(given.address, taken.address, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  if (waited == MPI_SUCCESS) waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (waited != MPI_SUCCESS) printf("error\n");
   fflush(stdout);
   MPI_Finalize();
   return 0;

@@ -1,4 +1,4 @@
-// MPI's begin and end, and its requests as the program finds them when
+// MPI's begin and end, communicators, requests and messages as the program finds them when
 // libpolypath_preload.so comes before that library.
 
 #include <cstring>
@@ -11,10 +11,25 @@ namespace polypath::preload {
 namespace {
 
 using mpi::Functions;
+using mpi::Handle;
 using mpi::Result;
 
-// A wait of the program's: `test` says whether it is over. While no request of ours is under way it
-// is MPI's.
+// By `real` a communicator is made, whose handle is at `made` then.
+template <class Real>
+Result communicator(const Real& real, void* made) noexcept {
+  try {
+    const MpiLayer& here = mpi_layer();
+    const Result result = real(here.real);
+    if (result == mpi::kSuccess && here.layer != nullptr)
+      here.layer->note_made(here.layer->library().handle_at(made, 0));
+    return result;
+  } catch (const std::exception&) {
+    return mpi::kMissing;
+  }
+}
+
+// A wait of the program's: `test` says whether it is over. While no call of ours is under way it is
+// MPI's.
 template <class Test, class Wait>
 Result until_done(const Test& test, const Wait& wait) noexcept {
   try {
@@ -36,6 +51,32 @@ Result once(const Test& test) noexcept {
     const MpiLayer& here = mpi_layer();
     if (here.layer != nullptr && here.layer->has_requests()) here.layer->go_on();
     return test(here.real);
+  } catch (const std::exception&) {
+    return mpi::kMissing;
+  }
+}
+
+// `start` begins the message; `wait` is the program's call as it is. `sent` is the request of a
+// second message.
+template <class Start, class Wait>
+Result message(const Start& start, void* status, const Wait& wait,
+               Handle* sent = nullptr) noexcept {
+  try {
+    const MpiLayer& here = mpi_layer();
+    if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
+    Handle request = 0;
+    if (const Result result = start(here.real, &request); result != mpi::kSuccess) return result;
+    if (status == nullptr) status = here.layer->library().status_ignore;
+    const auto over = [&](Handle* which, void* into) {
+      return until_done(
+          [&](const Functions& real, int* done) { return real.Test(which, done, into); },
+          [&](const Functions& real) { return real.Wait(which, into); });
+    };
+    if (sent != nullptr)
+      if (const Result result = over(sent, here.layer->library().status_ignore);
+          result != mpi::kSuccess)
+        return result;
+    return over(&request, status);
   } catch (const std::exception&) {
     return mpi::kMissing;
   }
@@ -74,6 +115,61 @@ Result MPI_Finalize() {
   const MpiLayer& here = mpi_layer();
   if (here.layer != nullptr) here.layer->finalize();
   return call_if_there(here.real.Finalize);
+}
+
+Result MPI_Comm_dup(Handle comm, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Comm_dup, comm, made); }, made);
+}
+
+Result MPI_Comm_dup_with_info(Handle comm, Handle info, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Comm_dup_with_info, comm, info, made);
+      },
+      made);
+}
+
+Result MPI_Comm_split(Handle comm, int color, int key, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Comm_split, comm, color, key, made); },
+      made);
+}
+
+Result MPI_Comm_split_type(Handle comm, int type, int key, Handle info, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Comm_split_type, comm, type, key, info, made);
+      },
+      made);
+}
+
+Result MPI_Comm_create(Handle comm, Handle group, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Comm_create, comm, group, made); },
+      made);
+}
+
+Result MPI_Comm_create_group(Handle comm, Handle group, int tag, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Comm_create_group, comm, group, tag, made);
+      },
+      made);
+}
+
+Result MPI_Cart_create(Handle comm, int dimensions, const int* sizes, const int* are_rings,
+                       int reorders, void* made) {
+  return communicator(
+      [&](const Functions& real) {
+        return call_if_there(real.Cart_create, comm, dimensions, sizes, are_rings, reorders, made);
+      },
+      made);
+}
+
+Result MPI_Cart_sub(Handle comm, const int* kept, void* made) {
+  return communicator(
+      [&](const Functions& real) { return call_if_there(real.Cart_sub, comm, kept, made); }, made);
 }
 
 Result MPI_Wait(void* request, void* status) {
@@ -138,6 +234,67 @@ Result MPI_Request_get_status(Handle request, int* done, void* status) {
     return call_if_there(real.Request_get_status, request, done, status);
   });
 }
+
+// Messages block: while calls of ours are to be begun, they are waited for piece by piece.
+
+Result MPI_Send(const void* memory, int count, Handle type, int to, int tag, Handle comm) {
+  return message(
+      [&](const Functions& real, void* request) {
+        return real.Isend(memory, count, type, to, tag, comm, request);
+      },
+      nullptr,
+      [&](const Functions& real) {
+        return call_if_there(real.Send, memory, count, type, to, tag, comm);
+      });
+}
+
+Result MPI_Ssend(const void* memory, int count, Handle type, int to, int tag, Handle comm) {
+  return message(
+      [&](const Functions& real, void* request) {
+        return real.Issend(memory, count, type, to, tag, comm, request);
+      },
+      nullptr,
+      [&](const Functions& real) {
+        return call_if_there(real.Ssend, memory, count, type, to, tag, comm);
+      });
+}
+
+Result MPI_Recv(void* memory, int count, Handle type, int from, int tag, Handle comm,
+                void* status) {
+  return message(
+      [&](const Functions& real, void* request) {
+        return real.Irecv(memory, count, type, from, tag, comm, request);
+      },
+      status,
+      [&](const Functions& real) {
+        return call_if_there(real.Recv, memory, count, type, from, tag, comm, status);
+      });
+}
+
+Result MPI_Probe(int from, int tag, Handle comm, void* status) {
+  return until_done(
+      [&](const Functions& real, int* done) { return real.Iprobe(from, tag, comm, done, status); },
+      [&](const Functions& real) { return call_if_there(real.Probe, from, tag, comm, status); });
+}
+
+Result MPI_Sendrecv(const void* send, int send_count, Handle send_type, int to, int send_tag,
+                    void* receive, int receive_count, Handle receive_type, int from,
+                    int receive_tag, Handle comm, void* status) {
+  Handle sent = 0;
+  return message(
+      [&](const Functions& real, void* request) {
+        const Result result =
+            real.Irecv(receive, receive_count, receive_type, from, receive_tag, comm, request);
+        if (result != polypath::mpi::kSuccess) return result;
+        return real.Isend(send, send_count, send_type, to, send_tag, comm, &sent);
+      },
+      status,
+      [&](const Functions& real) {
+        return call_if_there(real.Sendrecv, send, send_count, send_type, to, send_tag, receive,
+                             receive_count, receive_type, from, receive_tag, comm, status);
+      },
+      &sent);
+}
 }
 }  // namespace polypath::mpi
 
@@ -152,10 +309,11 @@ struct MpiEntry {
 #define POLYPATH_ENTRY(name, ...) {"MPI_" #name, reinterpret_cast<void*>(&mpi::MPI_##name)},
 #define POLYPATH_TWO_ENTRIES(name, nonblocking, ...) \
   POLYPATH_ENTRY(name) POLYPATH_ENTRY(nonblocking)
-const MpiEntry kEntries[] = {POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
-                                 POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_TWO_ENTRIES)
-                                     POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
-                                         POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY)};
+const MpiEntry kEntries[] = {
+    POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
+        POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_TWO_ENTRIES) POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
+            POLYPATH_MPI_COMMUNICATORS(POLYPATH_ENTRY) POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY)
+                POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
 #undef POLYPATH_TWO_ENTRIES
 #undef POLYPATH_ENTRY
 

@@ -1,0 +1,50 @@
+#include "mpi/own_call.h"
+
+#include "core/error.h"
+
+namespace polypath::mpi {
+
+OwnCall::OwnCall(Member& member, const Call& call, int gpu, const Open& open)
+    : member_(member), call_(call), gpu_(gpu), open_(open) {
+  turn_.announcements = &member.announcements();
+  turn_.begin = [this] { return begin(); };
+}
+
+OwnCall::~OwnCall() {
+  if (before_) member_.give_back(*before_);
+  if (done_) member_.give_back(*done_);
+}
+
+void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()>& wait) {
+  before_ = member_.mark_default_stream();
+  member_.announcements().make_room(wait);
+  turns.announce(turn_, buffers);
+}
+
+bool OwnCall::begin() {
+  try {
+    if (!member_.can_run(call_, gpu_, open_)) return false;
+    done_ = member_.enqueue(call_, before_);
+  } catch (const Error& error) {
+    problem_ = error.what();
+    member_.abort(problem_);
+  }
+  return true;
+}
+
+void OwnCall::require_begun() const {
+  if (!done_) throw Error(ErrorCode::communicator, problem_);
+}
+
+bool OwnCall::is_over() {
+  require_begun();
+  member_.check();
+  return member_.is_done(*done_);
+}
+
+void OwnCall::await() {
+  require_begun();
+  member_.await(*done_);
+}
+
+}  // namespace polypath::mpi

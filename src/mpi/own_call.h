@@ -1,0 +1,45 @@
+#pragma once
+// A call that may be ours, from its announcement to its end.
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "mpi/member.h"
+#include "mpi/turns.h"
+
+namespace polypath::mpi {
+
+/// Made by the program's thread; begun by any.
+class OwnCall {
+ public:
+  /// `gpu` has its memory; negative: this rank has none in it. What is handed over must outlive it.
+  OwnCall(Member& member, const Call& call, int gpu, const Open& open);
+  OwnCall(const OwnCall&) = delete;
+  OwnCall& operator=(const OwnCall&) = delete;
+  /// Its work must be over, or its turn forgotten.
+  ~OwnCall();
+
+  /// While other ranks are far behind, `wait` is called.
+  void announce(Turns& turns, Buffers buffers, const std::function<void()>& wait);
+  [[nodiscard]] Turn::State state() const { return turn_.state; }
+  /// Of a call that is ours: whether it is over. Errors: why it could not be begun, those of the
+  /// driver, and those of other ranks.
+  [[nodiscard]] bool is_over();
+  /// Waits until it is over. Errors as is_over().
+  void await();
+
+ private:
+  bool begin();
+  void require_begun() const;
+
+  Member& member_;
+  Call call_;
+  int gpu_;
+  const Open& open_;
+  Turn turn_;
+  std::optional<EventHandle> before_, done_;
+  std::string problem_;  ///< why it could not be begun
+};
+
+}  // namespace polypath::mpi
