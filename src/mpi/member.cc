@@ -43,6 +43,7 @@ bool is_repeatable(const Library& library, const Call& call) {
     case Operation::broadcast:
     case Operation::all_gather:
     case Operation::all_to_all: return true;
+    case Operation::gather:
     case Operation::reduce:
     case Operation::reduce_scatter_block: return call.send.memory != library.in_place;
     default: return false;

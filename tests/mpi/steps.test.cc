@@ -78,6 +78,7 @@ class StepsOfACall : public testing::Test {
 };
 
 constexpr std::uintptr_t kGiven = 0x10000, kTaken = 0x20000;
+constexpr std::uint64_t kMany = 100'000;  // elements, above those of few bytes
 
 TEST_F(StepsOfACall, AreOneReductionOfItsType) {
   const Steps made = steps({.operation = Operation::all_reduce,
@@ -111,7 +112,7 @@ TEST_F(StepsOfACall, CountBothValuesOfAComplexNumber) {
 TEST_F(StepsOfACall, KeepTheRootsValueAsideWhereItsResultGoes) {
   const Call call{.operation = Operation::reduce,
                   .send = in_place(),
-                  .receive = side(kTaken, 10),
+                  .receive = side(kTaken, kMany),
                   .reduction = kSum,
                   .root = 2};
 
@@ -119,7 +120,7 @@ TEST_F(StepsOfACall, KeepTheRootsValueAsideWhereItsResultGoes) {
 
   ASSERT_EQ(made.before.size(), 1u);
   EXPECT_EQ(made.before[0].from.value, kTaken);
-  EXPECT_EQ(made.before[0].bytes, 40_B);
+  EXPECT_EQ(made.before[0].bytes, Bytes{4 * kMany});
   ASSERT_EQ(made.calls.size(), 1u);
   EXPECT_EQ(made.calls[0].input, made.before[0].to);
   EXPECT_EQ(made.calls[0].output.value, kTaken);
@@ -161,8 +162,8 @@ TEST_F(StepsOfACall, ReduceAllWhereThePartsAreUnequal) {
 
 TEST_F(StepsOfACall, GatherAtTheRootOnly) {
   const Call call{.operation = Operation::gather,
-                  .send = side(kGiven, 10),
-                  .receive = side(kTaken, 10, 0),
+                  .send = side(kGiven, kMany),
+                  .receive = side(kTaken, kMany, 0),
                   .root = 1};
 
   const Steps made = steps(call, 0);
@@ -170,8 +171,45 @@ TEST_F(StepsOfACall, GatherAtTheRootOnly) {
   ASSERT_EQ(made.calls.size(), 1u);
   EXPECT_EQ(made.calls[0].collective, Collective::all_to_all_v);
   EXPECT_EQ(made.calls[0].counts, (std::vector<std::uint64_t>{0, 1, 0, 0, 1, 0, 0, 1, 0}));
-  EXPECT_EQ(made.calls[0].elements, 40u);
+  EXPECT_EQ(made.calls[0].elements, 4 * kMany);
   EXPECT_EQ(made.calls[0].output.value, 0u);
+}
+
+TEST_F(StepsOfACall, GatherAndReduceFewBytesAtAllRanksInMemoryOfTheirOwn) {
+  const Call gather{.operation = Operation::gather,
+                    .send = side(kGiven, 10),
+                    .receive = side(kTaken, 10, 0),
+                    .root = 1};
+  const Call reduce{.operation = Operation::reduce,
+                    .send = in_place(),
+                    .receive = side(kTaken, 10),
+                    .reduction = kSum,
+                    .root = 1};
+
+  const Steps at_other = steps(gather, 0), at_root = steps(reduce, 1);
+
+  ASSERT_EQ(at_other.calls.size(), 1u);
+  EXPECT_EQ(at_other.calls[0].collective, Collective::all_gather);
+  EXPECT_NE(at_other.calls[0].output.value, 0u);
+  ASSERT_EQ(at_root.calls.size(), 1u);
+  EXPECT_EQ(at_root.calls[0].collective, Collective::all_reduce);
+  EXPECT_EQ(at_root.calls[0].input.value, kTaken);
+  EXPECT_EQ(at_root.calls[0].output.value, kTaken);
+}
+
+TEST_F(StepsOfACall, ScatterFewBytesByWayOfAllRanks) {
+  const Call call{.operation = Operation::scatter,
+                  .send = side(kGiven, 10, 0),
+                  .receive = side(kTaken, 10),
+                  .root = 1};
+
+  const Steps made = steps(call, 2);
+
+  ASSERT_EQ(made.calls.size(), 1u);
+  EXPECT_EQ(made.calls[0].collective, Collective::broadcast);
+  ASSERT_EQ(made.after.size(), 1u);
+  EXPECT_EQ(made.after[0].from, made.calls[0].output + 80_B);
+  EXPECT_EQ(made.after[0].to.value, kTaken);
 }
 
 TEST_F(StepsOfACall, UnpackPartsThatDoNotLieSideBySide) {
