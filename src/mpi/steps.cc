@@ -196,8 +196,9 @@ class StepsOf {
   // Of a root in place the value lies where the result does.
   void add_reduce() {
     const Bytes value = of_.bytes_of_part(call_.receive, 0);
-    if (are_few(value)) {
-      const Address input = of_.sends_in_place() ? of_.receive() : of_.send();
+    if (are_few(value)) {  // in place at all ranks or at none
+      const Address input =
+          of_.sends_in_place() ? aside(of_.receive(), value) : of_.send();
       return add(of_.reduction(Collective::all_reduce, call_.receive.count), input,
                  of_.is_root() ? of_.receive() : scratch_.take(value));
     }
@@ -277,7 +278,8 @@ class StepsOf {
     const Bytes part = of_.bytes_of_part(sized_side(library_, call_), 0);
     const Bytes all = part * static_cast<std::uint64_t>(seat_.size);
     if (are_few(all)) {
-      const Address input = of_.sends_in_place() ? of_.receive() + part * own() : of_.send();
+      const Address input =
+          of_.sends_in_place() ? aside(of_.receive() + part * own(), part) : of_.send();
       return add(of_.move(Collective::all_gather, part), input,
                  of_.is_root() ? of_.receive() : scratch_.take(all));
     }
