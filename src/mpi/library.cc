@@ -8,13 +8,15 @@ namespace {
 using Find = std::function<void*(const char* name)>;
 
 template <class Function>
-void find(const Find& look, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(look(("PMPI_" + std::string(name)).c_str()));
+void find(const Find& look, const std::string& name, Function& function) {
+  function = reinterpret_cast<Function>(look(name.c_str()));
 }
 
-Functions functions_of(const Find& look) {
+}  // namespace
+
+Functions functions_named(const Find& look, const std::string& prefix) {
   Functions real;
-#define POLYPATH_FIND(name, ...) find(look, #name, real.name);
+#define POLYPATH_FIND(name, ...) find(look, prefix + #name, real.name);
   POLYPATH_MPI_COMMUNICATORS(POLYPATH_FIND)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_FIND)
   POLYPATH_MPI_MESSAGES(POLYPATH_FIND)
@@ -22,8 +24,8 @@ Functions functions_of(const Find& look) {
   POLYPATH_MPI_QUESTIONS(POLYPATH_FIND)
 #undef POLYPATH_FIND
 #define POLYPATH_FIND(name, nonblocking, ...) \
-  find(look, #name, real.name);               \
-  find(look, #nonblocking, real.nonblocking);
+  find(look, prefix + #name, real.name);      \
+  find(look, prefix + #nonblocking, real.nonblocking);
   POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
 #undef POLYPATH_FIND
@@ -31,13 +33,15 @@ Functions functions_of(const Find& look) {
   return real;
 }
 
+namespace {
+
 void* word(std::intptr_t value) { return reinterpret_cast<void*>(value); }
 
 // Open MPI's handles are the addresses of its objects.
 Library open_mpi(const Find& look) {
   const auto at = [&](const char* name) { return reinterpret_cast<Handle>(look(name)); };
   return {.abi = Abi::open_mpi,
-          .real = functions_of(look),
+          .real = functions_named(look, "PMPI_"),
           .world = at("ompi_mpi_comm_world"),
           .byte = at("ompi_mpi_byte"),
           .no_communicator = at("ompi_mpi_comm_null"),
@@ -55,7 +59,7 @@ Library open_mpi(const Find& look) {
 // As MPICH has promised its relatives since version 3.1 (the MPICH ABI initiative).
 Library mpich(const Find& look) {
   return {.abi = Abi::mpich,
-          .real = functions_of(look),
+          .real = functions_named(look, "PMPI_"),
           .world = 0x44000000,
           .byte = 0x4c00010d,
           .no_communicator = 0x04000000,
@@ -73,7 +77,7 @@ Library mpich(const Find& look) {
 // MPI 5.0, chapter 20 and appendix A.
 Library standard(const Find& look) {
   return {.abi = Abi::standard,
-          .real = functions_of(look),
+          .real = functions_named(look, "PMPI_"),
           .world = 0x101,
           .byte = 0x247,
           .no_communicator = 0x100,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "model/reduction.h"
@@ -52,6 +53,10 @@ struct Library {
   [[nodiscard]] Handle handle_at(const void* handles, int number) const;
   [[nodiscard]] std::optional<ReduceOperator> operator_of(Handle operation) const;
 };
+
+/// The functions as `find` knows them: "MPI_" or "PMPI_" before their names.
+Functions functions_named(const std::function<void*(const char* name)>& find,
+                          const std::string& prefix);
 
 /// `find` knows functions and constants by their names. `file` is where the library lies: of its
 /// name it depends which of the interfaces a library of MPICH has. None if it is no MPI.

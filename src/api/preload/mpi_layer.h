@@ -7,20 +7,30 @@
 
 namespace polypath::preload {
 
-/// MPI's functions, and the layer before them.
-struct MpiLayer {
-  mpi::Functions real;          ///< null, if there is no MPI in the process
-  mpi::Layer* layer = nullptr;  ///< null: all calls are MPI's
-};
+/// A call of MPI on its way through our functions.
+///
+///   the program ─▶ MPI_X, ours ─▶ MPI_X of another tool, if there is one ─▶ PMPI_X, ours ─▶ MPI's
+///
+/// Where the tool stands before us, or a Fortran function of MPI's calls PMPI_X, that is the first
+/// one that we see. Only the first one of a thread is looked at.
+class MpiCall {
+ public:
+  MpiCall();
+  MpiCall(const MpiCall&) = delete;
+  MpiCall& operator=(const MpiCall&) = delete;
+  ~MpiCall();
 
-/// This process's, made at its first call of MPI.
-const MpiLayer& mpi_layer();
+  /// The functions that it goes on to; they stay. All null, if there is no MPI in the process.
+  const mpi::Functions& real;
+  mpi::Layer* const layer;  ///< null: it is MPI's
+};
 
 /// True if this process may use GPUs.
 bool has_driver();
 
-/// True of names that MPI's functions may have.
+/// True of names that MPI's functions may have, profiling names among them.
 inline bool is_of_mpi(const char* name) {
+  if (name != nullptr && name[0] == 'P') ++name;
   return name != nullptr && name[0] == 'M' && name[1] == 'P' && name[2] == 'I' && name[3] == '_';
 }
 /// Our function for a function that dlsym has found in a library, if that library is the MPI of

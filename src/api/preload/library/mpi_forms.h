@@ -29,7 +29,7 @@ template <class Make, class Real, class... Request>
 Result call(Handle comm, const Make& make, const Real& real, const void* send, void* receive,
             Request... request) noexcept {
   try {
-    const MpiLayer& here = mpi_layer();
+    const MpiCall here;
     if (here.layer == nullptr) return real(here.real, send, receive, request...);
     const mpi::Library& library = here.layer->library();
     int is_inter = 0;  // then counts are of the other group
@@ -40,8 +40,8 @@ Result call(Handle comm, const Make& make, const Real& real, const void* send, v
     described.reduction = library.handle(described.reduction);
     described.send.type = library.handle(described.send.type);
     described.receive.type = library.handle(described.receive.type);
-    const auto with = [real, &here](const void* given, void* taken, auto... other) {
-      return real(here.real, given, taken, other...);
+    const auto with = [real, &next = here.real](const void* given, void* taken, auto... other) {
+      return real(next, given, taken, other...);
     };
     if constexpr (sizeof...(request) == 0) return here.layer->collective(described, with);
     else return here.layer->begin(described, with, request...);

@@ -33,3 +33,11 @@ POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
 }  // namespace polypath::mpi
 }
 #pragma GCC visibility pop
+
+/// The same functions under the profiling names, which other tools and MPI's own Fortran functions
+/// call. Behind the definitions, in namespace polypath::mpi.
+#define POLYPATH_ALIAS(name, ...)                                      \
+  __attribute__((visibility("default"), alias("MPI_" #name))) Result PMPI_##name(__VA_ARGS__);
+#define POLYPATH_ALIAS_TWO(name, nonblocking, ...) \
+  POLYPATH_ALIAS(name, __VA_ARGS__)                \
+  POLYPATH_ALIAS(nonblocking, __VA_ARGS__, void*)

@@ -18,7 +18,7 @@ using mpi::Result;
 template <class Real>
 Result communicator(const Real& real, void* made) noexcept {
   try {
-    const MpiLayer& here = mpi_layer();
+    const MpiCall here;
     const Result result = real(here.real);
     if (result == mpi::kSuccess && here.layer != nullptr)
       here.layer->note_made(here.layer->library().handle_at(made, 0));
@@ -33,7 +33,7 @@ Result communicator(const Real& real, void* made) noexcept {
 template <class Test, class Wait>
 Result until_done(const Test& test, const Wait& wait) noexcept {
   try {
-    const MpiLayer& here = mpi_layer();
+    const MpiCall here;
     if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
     for (int done = 0;;) {
       const Result result = test(here.real, &done);
@@ -48,7 +48,7 @@ Result until_done(const Test& test, const Wait& wait) noexcept {
 template <class Test>
 Result once(const Test& test) noexcept {
   try {
-    const MpiLayer& here = mpi_layer();
+    const MpiCall here;
     if (here.layer != nullptr && here.layer->has_requests()) here.layer->go_on();
     return test(here.real);
   } catch (const std::exception&) {
@@ -62,7 +62,7 @@ template <class Start, class Wait>
 Result message(const Start& start, void* status, const Wait& wait,
                Handle* sent = nullptr) noexcept {
   try {
-    const MpiLayer& here = mpi_layer();
+    const MpiCall here;
     if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
     Handle request = 0;
     if (const Result result = start(here.real, &request); result != mpi::kSuccess) return result;
@@ -85,7 +85,7 @@ Result message(const Start& start, void* status, const Wait& wait,
 template <class Real>
 Result init(const Real& real) noexcept {
   try {
-    const MpiLayer& here = mpi_layer();
+    const MpiCall here;
     const auto make = [&] { return real(here.real); };
     return here.layer == nullptr ? make() : here.layer->init(has_driver(), make);
   } catch (const std::exception&) {
@@ -112,7 +112,7 @@ Result MPI_Init_thread(int* count, char*** words, int required, int* provided) {
 }
 
 Result MPI_Finalize() {
-  const MpiLayer& here = mpi_layer();
+  const MpiCall here;
   if (here.layer != nullptr) here.layer->finalize();
   return call_if_there(here.real.Finalize);
 }
@@ -295,6 +295,11 @@ Result MPI_Sendrecv(const void* send, int send_count, Handle send_type, int to, 
       },
       &sent);
 }
+
+POLYPATH_MPI_LIFE(POLYPATH_ALIAS)
+POLYPATH_MPI_COMMUNICATORS(POLYPATH_ALIAS)
+POLYPATH_MPI_COMPLETIONS(POLYPATH_ALIAS)
+POLYPATH_MPI_MESSAGES(POLYPATH_ALIAS)
 }
 }  // namespace polypath::mpi
 
@@ -318,6 +323,7 @@ const MpiEntry kEntries[] = {
 #undef POLYPATH_ENTRY
 
 void* entry_of(const char* name) {
+  if (*name == 'P') ++name;  // the profiling name is the same function's
   for (const MpiEntry& entry : kEntries)
     if (std::strcmp(entry.name, name) == 0) return entry.function;
   return nullptr;
