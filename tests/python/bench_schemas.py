@@ -130,8 +130,13 @@ BENCH_COLLECTIVES = record(
 )
 
 MEMORY = "(device|host|pinned|managed)"
+MPI_MESSAGES = ["latency", "bw", "bibw", "mbw", "put", "put_fence", "ring"]
+MPI_COLLECTIVES = [
+    *("allreduce", "reduce", "reduce_scatter", "allgather"),
+    *("alltoall", "bcast", "gather", "scatter"),
+]
 MPI_RESULT = record(
-    operation={"enum": ["latency", "bw", "bibw", "mbw", "put", "put_fence", "ring", "jacobi"]},
+    operation={"enum": [*MPI_MESSAGES, "jacobi", *MPI_COLLECTIVES]},
     bytes={"type": "integer", "minimum": 1},
     window={"type": "integer", "minimum": 1},
     source=VIA,

@@ -61,3 +61,30 @@ int MPI_Put(const void* from, int count, MPI_Datatype type, int target, MPI_Aint
   if (fault_is("no put")) return MPI_SUCCESS;
   return PMPI_Put(from, count, type, target, displacement, target_count, target_type, window);
 }
+
+/* Collective calls of more than SHORT bytes: the last byte is another, or the result is what was
+   there. */
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm ranks) {
+  unsigned char* const bytes = receive;
+  int size = 0;
+  int result = MPI_SUCCESS;
+  MPI_Type_size(type, &size);
+  size *= count;
+  if (size > 16 && fault_is("lose sums")) return MPI_Barrier(ranks);
+  result = PMPI_Allreduce(send, receive, count, type, op, ranks);
+  if (size > 16 && fault_is("flip sums")) bytes[size - 1] ^= 1;
+  return result;
+}
+
+int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm ranks) {
+  unsigned char* const bytes = buffer;
+  int size = 0, rank = 0;
+  MPI_Type_size(type, &size);
+  MPI_Comm_rank(ranks, &rank);
+  size *= count;
+  if (size > 16 && fault_is("lose sums")) return MPI_Barrier(ranks);
+  const int result = PMPI_Bcast(buffer, count, type, root, ranks);
+  if (size > 16 && rank != root && fault_is("flip sums")) bytes[size - 1] ^= 1;
+  return result;
+}

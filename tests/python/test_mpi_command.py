@@ -275,6 +275,7 @@ REFUSED = [
     (("--operations", "jacobi", "--buffers", "host,device"), "two kinds"),
     (("--operations", "jacobi", "--rows", "0"), "0 rows"),
     (("--operations", "bw", "--rows", "8"), "--rows"),
+    (("--operations", "bcast,reduce", "--sizes", "1002"), "reduce cannot have 1002 bytes"),
     (("--operations", "latency", "--window", "4"), "latency has one message"),
     (("--operations", "latency", "--buffer-per-message"), "--buffer-per-message"),
     (("--mpirun", "/tmp"), "it is a folder"),

@@ -11,12 +11,16 @@ from cli_runner import succeed
 from mpi_program import QUICK, Ended, compile_faults, compile_program, compile_with_mpi, run
 from mpi_search import SEARCH, needs_mpi
 from polypath import install
-from polypath.cli.mpi.request import OPERATIONS, SOLVER
+from polypath.cli.mpi.request import COLLECTIVES, OPERATIONS, SOLVER
 
 pytestmark = needs_mpi
 
-# test_mpi_jacobi.py has the solver.
-MESSAGES = {name: windowed for name, windowed in OPERATIONS.items() if name != SOLVER}
+# test_mpi_jacobi.py has the solver, test_mpi_collectives.py the collectives.
+MESSAGES = {
+    name: windowed
+    for name, windowed in OPERATIONS.items()
+    if name not in (SOLVER, *COLLECTIVES)
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
