@@ -110,7 +110,7 @@ class Averaged:
         self.requests: list[MPI.Request] = []
         for parameter in model.parameters():
             comm.Bcast(parameter.data, root=0)
-        self._fill([each for each in reversed(list(model.parameters()))])
+        self._fill(list(reversed(list(model.parameters()))))
 
     def _fill(self, parameters: list[nn.Parameter]) -> None:
         """Make buckets, in about the order in which gradients come."""

@@ -22,6 +22,7 @@ import collective_figures
 import gpu_figures
 import jacobi_figures
 import joint_figures
+import mpi_collective_figures
 import nccl_figures
 import one_gpu_figures
 import pictures
@@ -86,6 +87,9 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
     ("docs/pytorch.md", "measured"): lambda: program_figures.torch_block(PROGRAMS),
     ("docs/pytorch.md", "four"): lambda: program_figures.torch_block(FOUR_H100),
+    ("docs/mpi_collectives.md", "measured"): lambda: mpi_collective_figures.mpi_collectives_block(
+        PROGRAMS
+    ),
     ("docs/nccl.md", "nccl-tests"): lambda: nccl_figures.nccl_tests_block(PROGRAMS),
     ("docs/nccl.md", "torch"): lambda: nccl_figures.nccl_torch_block(PROGRAMS),
     ("docs/nccl.md", "programs"): lambda: nccl_figures.nccl_programs_block(PROGRAMS),

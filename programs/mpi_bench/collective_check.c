@@ -8,9 +8,9 @@
 #include "pattern.h"
 
 enum {
-  POISON = 0xA5,     /* bytes behind the memory into which is received */
-  NO_NUMBER = 0xFF,  /* bytes of a float32 that is no sum */
-  VALUES = 1009,     /* so few that each sum of ranks is a whole number of float32 */
+  POISON = 0xA5,    /* bytes behind the memory into which is received */
+  NO_NUMBER = 0xFF, /* bytes of a float32 that is no sum */
+  VALUES = 1009,    /* so few that each sum of ranks is a whole number of float32 */
 };
 
 /* Counts the checks of this process; all ranks make the same ones. */
@@ -116,9 +116,9 @@ static size_t wrong_in(const Collective* c, size_t end, size_t* first) {
     const Piece piece = piece_at(c, at, end);
     size_t here = 0, count;
     copy_out(c->received_into, staging, c->in + at, piece.bytes);
-    count = c->kind->reduces ? wrong_sums(c, &piece, staging, &here)
-                             : count_wrong(seed_in(c, piece.part), piece.in_part, staging,
-                                           piece.bytes, &here);
+    count = c->kind->reduces
+                ? wrong_sums(c, &piece, staging, &here)
+                : count_wrong(seed_in(c, piece.part), piece.in_part, staging, piece.bytes, &here);
     if (wrong == 0 && count > 0) *first = (size_t)piece.part * c->part + here;
     wrong += count;
     at += piece.bytes;

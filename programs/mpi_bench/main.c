@@ -141,9 +141,7 @@ static void run_messages(Run* run, const Operation* operation) {
 static void run_operation(Run* run, const Operation* operation) {
   switch (operation->kind) {
     case MESSAGES: run_messages(run, operation); break;
-    case SOLVER:
-      run->wrong_bytes += run_jacobi(operation, &run->options, &run->sent_from);
-      break;
+    case SOLVER: run->wrong_bytes += run_jacobi(operation, &run->options, &run->sent_from); break;
     case COLLECTIVE:
       run->wrong_bytes +=
           run_collective(operation, &run->options, &run->sent_from, &run->received_into);

@@ -21,15 +21,10 @@ static int first_half_to_second_half(int rank, int size) {
 static int to_the_next(int rank, int size) { return (rank + 1) % size; }
 
 /* A barrier before each call does not count, and the ranks' times are averaged, as in OSU's. */
-#define COLLECTIVE_CALL(call, what)         \
-  {                                         \
-      .name = call,                         \
-      .meaning = what " (osu_" call ")",    \
-      .all_ranks = true,                    \
-      .kind = COLLECTIVE,                   \
-      .messages_in_turn = 1,                \
-      .clock = MEAN_OF_RANKS,               \
-      .once = call_collective,              \
+#define COLLECTIVE_CALL(call, what)                                                         \
+  {                                                                                         \
+    .name = call, .meaning = what " (osu_" call ")", .all_ranks = true, .kind = COLLECTIVE, \
+    .messages_in_turn = 1, .clock = MEAN_OF_RANKS, .once = call_collective,                 \
   }
 
 const Operation operations[] = {

@@ -17,9 +17,9 @@ typedef struct {
   int sends_to, receives_from; /* ranks in it, or NOBODY */
   int bytes, window;
   Region out, in;
-  MPI_Request* requests; /* room for two windows */
-  MPI_Win memory;        /* of one-sided operations: the whole region `in` of every rank */
-  struct Jacobi* solver; /* of the operation that is one; it has no regions */
+  MPI_Request* requests;         /* room for two windows */
+  MPI_Win memory;                /* of one-sided operations: the whole region `in` of every rank */
+  struct Jacobi* solver;         /* of the operation that is one; it has no regions */
   struct Collective* collective; /* likewise */
 } Exchange;
 
@@ -39,8 +39,8 @@ typedef struct {
   bool even_ranks;     /* they work in pairs */
   bool windowed;       /* else the window is one message */
   Kind kind;
-  bool own_buffers;    /* each message of a window has one in any case: MPI leaves open what becomes
-                          of two puts into the same bytes */
+  bool own_buffers; /* each message of a window has one in any case: MPI leaves open what becomes
+                       of two puts into the same bytes */
   int messages_in_turn; /* that one exchange sends one after another; its time is divided by them */
   Clock clock;
   int (*sends_to)(int rank, int size); /* or NOBODY; of messages and solvers */

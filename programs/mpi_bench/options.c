@@ -196,7 +196,8 @@ static Options defaults(int ranks) {
 /* Halos are parts of the grid, which lies in one memory, and rows begin at words of 16 bytes. */
 static void check_solver(const Options* options) {
   bool solves = false;
-  for (int i = 0; i < options->operation_count; ++i) solves |= options->operations[i]->kind == SOLVER;
+  for (int i = 0; i < options->operation_count; ++i)
+    solves |= options->operations[i]->kind == SOLVER;
   if (!solves) return;
   if (options->sent_from != options->received_into)
     refuse("jacobi cannot have buffers of two kinds (its halos lie in one grid) Name one kind.");

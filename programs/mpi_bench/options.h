@@ -20,7 +20,7 @@ typedef struct {
   MemoryKind sent_from, received_into;
   bool buffer_per_message; /* else one for all messages of a window */
   bool check;
-  bool staged; /* collectives of GPU memory by copies in pinned memory, if MPI takes none */
+  bool staged;       /* collectives of GPU memory by copies in pinned memory, if MPI takes none */
   int rows;          /* of each rank of jacobi */
   const char* image; /* the file of jacobi's kernel; NULL: the host computes */
   Effort effort;

@@ -122,8 +122,7 @@ static void print_checked(const Checked* checked) {
 
 static void print_result(const Operation* operation, const Exchange* exchange, Timing timing,
                          const Checked* checked) {
-  const int senders =
-      operation->kind == COLLECTIVE ? 1 : sender_count(operation, exchange->size);
+  const int senders = operation->kind == COLLECTIVE ? 1 : sender_count(operation, exchange->size);
   /* In turn: only one message is on its way at a time. */
   const double messages = (double)senders * exchange->window / (double)operation->messages_in_turn;
   printf("{\"event\":\"result\"");

@@ -11,8 +11,8 @@
 
 #include "collective/rank/node_collectives.h"
 #include "mpi/announcements.h"
-#include "mpi/memory.h"
 #include "mpi/call_streams.h"
+#include "mpi/memory.h"
 #include "mpi/scratch.h"
 #include "mpi/steps.h"
 

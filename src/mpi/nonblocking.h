@@ -3,7 +3,8 @@
 // communicator.
 //
 //   the program begins it and gets a request ─▶ have all ranks announced it?
-//     ─▶ on the GPU in its turn, or by MPI with copies in the host ─▶ over: the request is completed
+//     ─▶ on the GPU in its turn, or by MPI with copies in the host ─▶ over: the request is
+//     completed
 //
 // The request is one of those that MPI only keeps (MPI_Grequest_start). Calls are begun on the GPU
 // by a thread, so that other ranks' calls end even if this rank does something else. What needs MPI

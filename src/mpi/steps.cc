@@ -197,8 +197,7 @@ class StepsOf {
   void add_reduce() {
     const Bytes value = of_.bytes_of_part(call_.receive, 0);
     if (are_few(value)) {  // in place at all ranks or at none
-      const Address input =
-          of_.sends_in_place() ? aside(of_.receive(), value) : of_.send();
+      const Address input = of_.sends_in_place() ? aside(of_.receive(), value) : of_.send();
       return add(of_.reduction(Collective::all_reduce, call_.receive.count), input,
                  of_.is_root() ? of_.receive() : scratch_.take(value));
     }

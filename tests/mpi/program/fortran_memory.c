@@ -5,9 +5,7 @@
 
 void open_gpu(int gpu) { open_driver(gpu); }
 
-void* gpu_floats(int count) {
-  return allocate(DEVICE, (size_t)count * sizeof(float)).address;
-}
+void* gpu_floats(int count) { return allocate(DEVICE, (size_t)count * sizeof(float)).address; }
 
 static struct buffer at(void* address, int count) {
   return (struct buffer){DEVICE, address, (size_t)count * sizeof(float)};

@@ -1,4 +1,5 @@
-/* Three sums in memory of GPUs and five in memory of the host. Rank 0 prints "right" if they are. */
+/* Three sums in memory of GPUs and five in memory of the host. Rank 0 prints "right" if they are.
+ */
 #include <mpi.h>
 #include <stdio.h>
 

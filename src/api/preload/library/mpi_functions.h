@@ -36,7 +36,7 @@ POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
 
 /// The same functions under the profiling names, which other tools and MPI's own Fortran functions
 /// call. Behind the definitions, in namespace polypath::mpi.
-#define POLYPATH_ALIAS(name, ...)                                      \
+#define POLYPATH_ALIAS(name, ...) \
   __attribute__((visibility("default"), alias("MPI_" #name))) Result PMPI_##name(__VA_ARGS__);
 #define POLYPATH_ALIAS_TWO(name, nonblocking, ...) \
   POLYPATH_ALIAS(name, __VA_ARGS__)                \
