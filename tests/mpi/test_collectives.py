@@ -174,6 +174,15 @@ def test_a_rank_without_polypath_is_noticed(
     assert outcome.output.split() == ["right", "40"]
 
 
+def test_a_killed_rank_ends_the_job(library: Library, preload: str, tmp_path: Path) -> None:
+    program = library.compile(tmp_path / "killed", SOURCES / "killed.c", SOURCES / "memory.c")
+
+    outcome = library.ranks(3, program, LD_PRELOAD=preload)
+
+    assert outcome.status != 0
+    assert "end" not in outcome.output.split()
+
+
 def test_python_programs_use_it(library: Library, preload: str) -> None:
     if library.name == "standard":
         pytest.skip("the wheel of mpi4py chooses the library itself")
