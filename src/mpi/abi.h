@@ -103,6 +103,13 @@ using Count = std::int64_t;
   X(Testsome, int, void*, int*, int*, void*) \
   X(Request_get_status, Handle, int*, void*)
 
+/// Functions of persistent requests, of which collective functions with `_init` behind their names
+/// make some.
+#define POLYPATH_MPI_PERSISTENT(X) \
+  X(Start, void*)                  \
+  X(Startall, int, void*)          \
+  X(Request_free, void*)
+
 /// Functions that wait for messages of other ranks: calls of ours that these ranks wait for are
 /// begun meanwhile.
 #define POLYPATH_MPI_MESSAGES(X)                       \
@@ -125,6 +132,7 @@ using Count = std::int64_t;
   X(Comm_get_attr, Handle, int, void*, int*)                                \
   X(Comm_call_errhandler, Handle, int)                                      \
   X(Iprobe, int, int, Handle, int*, void*)                                  \
+  X(Recv_init, void*, int, Handle, int, int, Handle, void*)                 \
   X(Isend, const void*, int, Handle, int, int, Handle, void*)               \
   X(Issend, const void*, int, Handle, int, int, Handle, void*)              \
   X(Irecv, void*, int, Handle, int, int, Handle, void*)                     \

@@ -44,7 +44,8 @@ Layer::Layer(Library library, Open open, GpuOf ask)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
-      nonblocking_(library_, open_, gpu_of_, turns_, counts_) {}
+      nonblocking_(library_, open_, gpu_of_, turns_, counts_),
+      persistent_(library_, open_, gpu_of_, nonblocking_) {}
 
 Result Layer::init(bool joins, const std::function<Result()>& make) {
   const std::string job = this_job();
@@ -109,6 +110,7 @@ void Layer::forget(Seen* seen) noexcept {
   ++freed_;
   if (seen->member != nullptr)
     while (nonblocking_.any() && nonblocking_.is_any_of(*seen->member)) go_on();
+  if (seen->member != nullptr) persistent_.forget(*seen->member);
   const std::scoped_lock lock(mutex_);
   all_.erase(seen);
   delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
@@ -279,6 +281,38 @@ Result Layer::begin(const Call& call, RealStart start, void* request) {
                              .gpu = mine.gpu,
                              .fate = mine.fate},
                             request);
+}
+
+bool Layer::agree(Member& member, const Call& call, const Passed& mine) {
+  const auto wait = [this] { go_on(); };
+  while (nonblocking_.any() && nonblocking_.has_not_begun(member)) wait();
+  member.announcements().make_room(wait);
+  if (!is_asked(mine.buffers)) {
+    member.announcements().announce(mine.buffers);
+    return false;
+  }
+  Turn turn;
+  turn.announcements = &member.announcements();
+  turn.begin = [&] { return member.can_run(call, mine.gpu, open_); };
+  turns_.announce(turn, mine.buffers);
+  while (turn.state == Turn::State::waiting) wait();
+  return turn.state == Turn::State::ours;
+}
+
+// To make a call may take as long as other ranks do; to start it must not.
+Result Layer::make_persistent(const Call& call, const RealStart& start, void* request) {
+  Member* const member = arena_ ? seen(call.comm).member.get() : nullptr;
+  const Passed mine = passed(call, member);
+  try {
+    if (member != nullptr && agree(*member, call, mine) &&
+        persistent_.make_ours(*arena_, *member, member->seat(), call, mine.gpu, request))
+      return kSuccess;
+    if (mine.gpu < 0 || library_.takes_gpu_memory())
+      return start(call.send.memory, call.receive.memory, request);
+    return persistent_.make_staged(call, mine.gpu, mine.fate, start, request);
+  } catch (const Error& problem) {
+    return error(call, problem.what());
+  }
 }
 
 Result Layer::leave_to_mpi(const Call& call, Fate fate, const RealCall& real) {

@@ -19,6 +19,7 @@
 #include "mpi/member.h"
 #include "mpi/nonblocking.h"
 #include "mpi/own_call.h"
+#include "mpi/persistent.h"
 #include "mpi/staging.h"
 
 namespace polypath::mpi {
@@ -57,6 +58,14 @@ class Layer {
   Result collective(const Call& call, const RealCall& real);
   /// The same for a non-blocking call, whose request is to be at `request`.
   Result begin(const Call& call, RealStart start, void* request);
+  /// The same for a persistent call, which `start` makes in MPI.
+  Result make_persistent(const Call& call, const RealStart& start, void* request);
+  /// Starts a persistent call of the layer's; false: the request is none of these.
+  [[nodiscard]] bool start(void* request) { return persistent_.start(request); }
+  /// The program frees a request.
+  void forget_request(Handle request) { persistent_.forget(request); }
+  /// The error of a call that is over, once, if its request could not hold it.
+  [[nodiscard]] Result take_error() { return nonblocking_.take_error(); }
   /// True if requests of the layer's may be among those that the program waits for.
   [[nodiscard]] bool has_requests() const { return nonblocking_.any(); }
   /// For a program that waits: calls go on, and MPI with them.
@@ -87,6 +96,8 @@ class Layer {
   /// Makes the call if it is ours.
   [[nodiscard]] std::optional<Result> run_if_ours(Member& member, const Call& call,
                                                   const Passed& mine);
+  /// Whether all ranks pass memory of GPUs in a call that we have, and have joined.
+  [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
   [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
   void forget(Seen* seen) noexcept;
@@ -99,6 +110,7 @@ class Layer {
   CallStreams streams_;
   Turns turns_;
   NonblockingCalls nonblocking_;
+  PersistentCalls persistent_;
   std::optional<RankPresence> presence_;
   std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath
   int keyval_ = -1;

@@ -20,6 +20,7 @@ Functions functions_named(const Find& look, const std::string& prefix) {
   POLYPATH_MPI_COMMUNICATORS(POLYPATH_FIND)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_FIND)
   POLYPATH_MPI_MESSAGES(POLYPATH_FIND)
+  POLYPATH_MPI_PERSISTENT(POLYPATH_FIND)
   POLYPATH_MPI_LIFE(POLYPATH_FIND)
   POLYPATH_MPI_QUESTIONS(POLYPATH_FIND)
 #undef POLYPATH_FIND
@@ -28,6 +29,9 @@ Functions functions_named(const Find& look, const std::string& prefix) {
   find(look, prefix + #nonblocking, real.nonblocking);
   POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
+#undef POLYPATH_FIND
+#define POLYPATH_FIND(name, ...) find(look, prefix + #name + "_init", real.name##_init);
+  POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
 #undef POLYPATH_FIND
   real.Query_cuda_support = reinterpret_cast<int (*)()>(look("MPIX_Query_cuda_support"));
   return real;
@@ -43,6 +47,7 @@ Library open_mpi(const Find& look) {
   return {.abi = Abi::open_mpi,
           .real = functions_named(look, "PMPI_"),
           .world = at("ompi_mpi_comm_world"),
+          .self = at("ompi_mpi_comm_self"),
           .byte = at("ompi_mpi_byte"),
           .no_communicator = at("ompi_mpi_comm_null"),
           .sum = at("ompi_mpi_op_sum"),
@@ -61,6 +66,7 @@ Library mpich(const Find& look) {
   return {.abi = Abi::mpich,
           .real = functions_named(look, "PMPI_"),
           .world = 0x44000000,
+          .self = 0x44000001,
           .byte = 0x4c00010d,
           .no_communicator = 0x04000000,
           .sum = 0x58000003,
@@ -79,6 +85,7 @@ Library standard(const Find& look) {
   return {.abi = Abi::standard,
           .real = functions_named(look, "PMPI_"),
           .world = 0x101,
+          .self = 0x102,
           .byte = 0x247,
           .no_communicator = 0x100,
           .sum = 0x21,

@@ -17,6 +17,7 @@ struct Functions {
   POLYPATH_MPI_COMMUNICATORS(POLYPATH_DECLARE)
   POLYPATH_MPI_COMPLETIONS(POLYPATH_DECLARE)
   POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
+  POLYPATH_MPI_PERSISTENT(POLYPATH_DECLARE)
   POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
   POLYPATH_MPI_QUESTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
@@ -26,13 +27,17 @@ struct Functions {
   POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
+#define POLYPATH_DECLARE(name, nonblocking, ...) \
+  Result (*name##_init)(__VA_ARGS__, Handle, void*) = nullptr;
+  POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE
   int (*Query_cuda_support)() = nullptr;  ///< MPIX_Query_cuda_support
 };
 
 struct Library {
   Abi abi = Abi::open_mpi;
   Functions real;
-  Handle world = 0, byte = 0;
+  Handle world = 0, self = 0, byte = 0;
   Handle no_communicator = 0;  ///< MPI_COMM_NULL
   Handle sum = 0, product = 0, maximum = 0, minimum = 0;
   void* in_place = nullptr;

@@ -36,6 +36,7 @@ class Member {
   ~Member();
 
   [[nodiscard]] Announcements& announcements() { return announcements_; }
+  [[nodiscard]] Seat seat() const { return seat_; }
   /// Whether memory of this GPU can be in calls of ours.
   [[nodiscard]] bool is_at(int gpu) const { return gpu_ < 0 || gpu_ == gpu; }
   /// True once none of its calls can be ours any more; then why.

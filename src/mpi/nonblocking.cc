@@ -11,22 +11,41 @@
 
 namespace polypath::mpi {
 
-/// What MPI asks about a request; MPI says when it is not needed any more.
-struct NonblockingCalls::Request {
-  const Library* library;
-  Result result = kSuccess;
+/// A request that MPI keeps. It asks about it, and says when it is not needed any more.
+class NonblockingCalls::KeptRequest : public ProgramRequest {
+ public:
+  /// At `place`. An error of MPI's is at `result`.
+  KeptRequest(const Library& library, void* place, Result& result)
+      : library_(library), state_(new State{&library}) {  // NOLINT: MPI keeps it
+    result = library.real.Grequest_start(&query, &free, &cancel, state_, place);
+    handle_ = library.handle_at(place, 0);
+  }
+  Result complete(Result result) override {
+    state_->result = result;
+    library_.real.Grequest_complete(handle_);
+    return kSuccess;
+  }
 
+ private:
+  struct State {
+    const Library* library;
+    Result result = kSuccess;
+  };
   static Result query(void* state, void* status) {
-    const auto& self = *static_cast<Request*>(state);
+    const auto& self = *static_cast<State*>(state);
     self.library->real.Status_set_elements(status, self.library->byte, 0);
     self.library->real.Status_set_cancelled(status, 0);
     return self.result;
   }
   static Result free(void* state) {
-    delete static_cast<Request*>(state);  // NOLINT(cppcoreguidelines-owning-memory)
+    delete static_cast<State*>(state);  // NOLINT(cppcoreguidelines-owning-memory)
     return kSuccess;
   }
   static Result cancel(void* /*state*/, int /*is_over*/) { return kSuccess; }
+
+  const Library& library_;
+  State* state_;
+  Handle handle_ = 0;
 };
 
 struct NonblockingCalls::Running {
@@ -34,13 +53,14 @@ struct NonblockingCalls::Running {
 
   [[nodiscard]] Turn::State state() const { return own ? own->state() : Turn::State::mpis; }
   [[nodiscard]] bool is_begun() const { return state() == Turn::State::ours || is_begun_in_mpi; }
+  /// Whether MPI's calls of the communicator behind it must wait for it.
+  [[nodiscard]] bool holds_up() const { return !is_begun() && asked.announcements == nullptr; }
 
   NonblockingCall asked;
-  Handle request = 0;
-  Request* state_of_request = nullptr;
+  std::unique_ptr<ProgramRequest> request;
+  Result result = kSuccess;
   std::unique_ptr<OwnCall> own;  ///< null: it cannot be ours
   bool is_begun_in_mpi = false;
-  std::unique_ptr<HostCopies> copies;
   Handle inner = 0;  ///< MPI's own request
 };
 
@@ -50,25 +70,29 @@ NonblockingCalls::NonblockingCalls(const Library& library, Open open, GpuOf gpu_
 
 NonblockingCalls::~NonblockingCalls() = default;
 
-// A call that cannot be ours is begun at once, as MPI begins its own.
 Result NonblockingCalls::begin(NonblockingCall call, void* request) {
+  Result result = kSuccess;
+  auto kept = std::make_unique<KeptRequest>(library_, request, result);
+  if (result == kSuccess) begin(std::move(call), std::move(kept));
+  return result;
+}
+
+// A call that cannot be ours is begun at once, as MPI begins its own.
+void NonblockingCalls::begin(NonblockingCall call, std::unique_ptr<ProgramRequest> request) {
   auto made = std::make_unique<Running>(std::move(call));
-  auto state = std::make_unique<Request>(Request{&library_});
-  const Result result = library_.real.Grequest_start(&Request::query, &Request::free,
-                                                     &Request::cancel, state.get(), request);
-  if (result != kSuccess) return result;
-  made->state_of_request = state.release();
-  made->request = library_.handle_at(request, 0);
+  made->request = std::move(request);
   NonblockingCall& asked = made->asked;
   const auto wait = [this] { go_on(), turns_.go_on(); };
-  if (asked.member != nullptr && is_asked(asked.buffers)) {
-    made->own = std::make_unique<OwnCall>(*asked.member, asked.call, asked.gpu, open_);
+  const bool may_be_ours = asked.member != nullptr && is_asked(asked.buffers);
+  if (may_be_ours) {
+    Announcements& beside =
+        asked.announcements != nullptr ? *asked.announcements : asked.member->announcements();
+    made->own = std::make_unique<OwnCall>(*asked.member, beside, asked.call, asked.gpu, open_);
     made->own->announce(turns_, asked.buffers, wait);
   } else if (asked.member != nullptr) {
     asked.member->announcements().make_room(wait);
     asked.member->announcements().announce(asked.buffers);
   }
-  const bool may_be_ours = made->own != nullptr;
   ++count_;
   {
     const std::scoped_lock lock(mutex_);
@@ -77,7 +101,6 @@ Result NonblockingCalls::begin(NonblockingCall call, void* request) {
   }
   turns_.go_on();
   turns_.go_on_by_itself();
-  return kSuccess;
 }
 
 // What is completed in here may ask MPI for something, which comes back here.
@@ -99,7 +122,7 @@ void NonblockingCalls::begin_all_in_mpi() {
   std::vector<const Member*> held;
   for (const auto& each : running_) {
     const Member* const member = each->asked.member;
-    if (each->state() == Turn::State::waiting) held.push_back(member);
+    if (each->state() == Turn::State::waiting && each->holds_up()) held.push_back(member);
     if (each->state() != Turn::State::mpis || each->is_begun_in_mpi) continue;
     if (member != nullptr && std::find(held.begin(), held.end(), member) != held.end()) continue;
     each->is_begun_in_mpi = true;
@@ -112,19 +135,19 @@ void NonblockingCalls::begin_all_in_mpi() {
 }
 
 void NonblockingCalls::begin_in_mpi(Running& running) {
-  const NonblockingCall& asked = running.asked;
+  NonblockingCall& asked = running.asked;
   const void* send = asked.call.send.memory;
   void* receive = asked.call.receive.memory;
   if (asked.gpu >= 0) counts_.count(asked.call.operation, asked.fate);
   if (asked.gpu >= 0 && !library_.takes_gpu_memory()) {
     counts_.note_staging();
-    running.copies = std::make_unique<HostCopies>(library_, open_(), asked.call, gpu_of_);
-    send = running.copies->send();
-    receive = running.copies->receive();
+    if (asked.copies != nullptr) asked.copies->take();
+    else asked.copies = std::make_shared<HostCopies>(library_, open_(), asked.call, gpu_of_);
+    send = asked.copies->send();
+    receive = asked.copies->receive();
   }
-  Result& result = running.state_of_request->result;
-  result = asked.start(send, receive, &running.inner);
-  if (result != kSuccess) running.inner = library_.no_request;
+  running.result = asked.start(send, receive, &running.inner);
+  if (running.result != kSuccess) running.inner = library_.no_request;
 }
 
 bool NonblockingCalls::is_over(Running& running) {
@@ -141,27 +164,28 @@ bool NonblockingCalls::is_over_in_mpi(Running& running) const {
   if (library_.handle(running.inner) == library_.no_request || running.inner == 0) return true;
   int flag = 0;
   const Result result = library_.real.Test(&running.inner, &flag, library_.status_ignore);
-  if (result != kSuccess) running.state_of_request->result = result;
+  if (result != kSuccess) running.result = result;
   if (result == kSuccess && flag == 0) return false;
-  if (running.copies) running.copies->give_back();
+  if (running.asked.copies) running.asked.copies->give_back();
   return true;
 }
 
 void NonblockingCalls::fail(Running& running, const char* why) const noexcept {
   log(LogLevel::error, fmt::format("MPI i{}: {}", name_of(running.asked.call.operation), why));
-  running.state_of_request->result = library_.other_error;
+  running.result = library_.other_error;
 }
 
 void NonblockingCalls::complete(Running& running) {
   if (!running.is_begun_in_mpi) counts_.count(running.asked.call.operation, Fate::ours);
   --count_;
-  library_.real.Grequest_complete(running.request);
+  if (const Result lost = running.request->complete(running.result); lost != kSuccess)
+    error_ = lost;
 }
 
 bool NonblockingCalls::has_not_begun(const Member& member) {
   const std::scoped_lock lock(mutex_);
   return std::any_of(running_.begin(), running_.end(), [&](const auto& each) {
-    return each->asked.member == &member && !each->is_begun();
+    return each->asked.member == &member && each->holds_up();
   });
 }
 

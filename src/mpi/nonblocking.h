@@ -25,6 +25,14 @@ namespace polypath::mpi {
 /// Begins the program's own call with other memory, and another place for the request.
 using RealStart = std::function<Result(const void* send, void* receive, void* request)>;
 
+/// What the program waits for.
+class ProgramRequest {
+ public:
+  virtual ~ProgramRequest() = default;
+  /// The call is over. An error that the request cannot hold is returned.
+  [[nodiscard]] virtual Result complete(Result result) = 0;
+};
+
 struct NonblockingCall {
   Call call;
   RealStart start;
@@ -32,6 +40,10 @@ struct NonblockingCall {
   Buffers buffers = Buffers::device;
   int gpu = -1;                    ///< of its memory; negative: it has none there
   Fate fate = Fate::communicator;  ///< if it is not ours
+  /// Of a call that is started again and again (persistent.h): where it is announced, if it is
+  /// ours, and else its copies.
+  Announcements* announcements = nullptr;
+  std::shared_ptr<HostCopies> copies = nullptr;
 };
 
 /// Thread-safe.
@@ -44,6 +56,10 @@ class NonblockingCalls {
 
   /// `request` is where the program wants its request.
   Result begin(NonblockingCall call, void* request);
+  /// The same with a request that the program has.
+  void begin(NonblockingCall call, std::unique_ptr<ProgramRequest> request);
+  /// The error of a call that is over, once, if its request could not hold it.
+  [[nodiscard]] Result take_error() { return error_.exchange(kSuccess); }
   /// False if there is none: then nothing here has to be called.
   [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
   /// Begins what can be begun, and completes what is over. Does nothing where it is called by what
@@ -55,7 +71,7 @@ class NonblockingCalls {
   [[nodiscard]] bool is_any_of(const Member& member);
 
  private:
-  struct Request;
+  class KeptRequest;
   struct Running;
 
   void begin_all_in_mpi();
@@ -71,6 +87,7 @@ class NonblockingCalls {
   Turns& turns_;
   Counts& counts_;
   std::atomic<int> count_{0};
+  std::atomic<Result> error_{kSuccess};
   std::recursive_mutex mutex_;  ///< guards the members below
   bool goes_on_ = false;
   std::deque<std::unique_ptr<Running>> running_;  ///< in the order of the program's calls

@@ -5,8 +5,12 @@
 namespace polypath::mpi {
 
 OwnCall::OwnCall(Member& member, const Call& call, int gpu, const Open& open)
+    : OwnCall(member, member.announcements(), call, gpu, open) {}
+
+OwnCall::OwnCall(Member& member, Announcements& announcements, const Call& call, int gpu,
+                 const Open& open)
     : member_(member), call_(call), gpu_(gpu), open_(open) {
-  turn_.announcements = &member.announcements();
+  turn_.announcements = &announcements;
   turn_.begin = [this] { return begin(); };
 }
 
@@ -17,7 +21,7 @@ OwnCall::~OwnCall() {
 
 void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()>& wait) {
   before_ = member_.mark_default_stream();
-  member_.announcements().make_room(wait);
+  turn_.announcements->make_room(wait);
   turns.announce(turn_, buffers);
 }
 

@@ -15,6 +15,9 @@ class OwnCall {
  public:
   /// `gpu` has its memory; negative: this rank has none in it. What is handed over must outlive it.
   OwnCall(Member& member, const Call& call, int gpu, const Open& open);
+  /// The same, announced beside the communicator's other calls.
+  OwnCall(Member& member, Announcements& announcements, const Call& call, int gpu,
+          const Open& open);
   OwnCall(const OwnCall&) = delete;
   OwnCall& operator=(const OwnCall&) = delete;
   /// Its work must be over, or its turn forgotten.

@@ -25,7 +25,11 @@ HostCopy::HostCopy(const Library& library, const Surroundings& around, const Sid
   if (!memory) return;
   gpu_ = memory->place;
   bytes_ = std::make_unique<std::byte[]>(size());
-  copy(around_, memory_ + range_.begin, bytes_.get(), size(), gpu_);
+  take();
+}
+
+void HostCopy::take() {
+  if (bytes_ != nullptr) copy(around_, memory_ + range_.begin, bytes_.get(), size(), gpu_);
 }
 
 void HostCopy::give_back() {

@@ -20,6 +20,8 @@ class HostCopy {
   [[nodiscard]] void* memory() const {
     return bytes_ == nullptr ? static_cast<void*>(memory_) : bytes_.get() - range_.begin;
   }
+  /// Copies them anew from the program's memory, and waits for that.
+  void take();
   /// Copies them to the program's memory, and waits for that.
   void give_back();
 
@@ -46,6 +48,8 @@ class HostCopies {
 
   [[nodiscard]] const void* send() const { return is_one_ ? receive() : sent_.memory(); }
   [[nodiscard]] void* receive() const { return received_.memory(); }
+  /// Both anew: for the next of several calls.
+  void take() { received_.take(), sent_.take(); }
   void give_back() { received_.give_back(); }
 
  private:

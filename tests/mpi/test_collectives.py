@@ -79,6 +79,24 @@ def test_calls_that_do_not_block_are_right_in_any_order_of_their_ends(
     assert outcome.output.split() == ["right", "60"]
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("memory", ["device", "mixed", "host"])
+def test_persistent_calls_are_right_in_any_order_of_their_starts(
+    library: Library, preload: str, tmp_path: Path, memory: str, ranks: int
+) -> None:
+    program = library.compile(tmp_path / "persistent", SOURCES / "persistent.c",
+                              SOURCES / "memory.c")  # fmt: skip
+
+    outcome = library.ranks(ranks, program, memory, LD_PRELOAD=preload, POLYPATH_STATS="1")
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right"]
+    ours = {"allreduce": 12, "allgather": 12, "bcast": 12}  # sums, not logic
+    for operation, started in ours.items():
+        expected = started * ranks if memory == "device" else 0
+        assert calls(outcome, operation, "Polypath") == expected, outcome.errors
+
+
 def test_calls_are_counted_by_their_fate(library: Library, preload: str, collectives: Path) -> None:
     outcome = library.ranks(
         4, collectives, "5", "150", "device", LD_PRELOAD=preload, POLYPATH_STATS="1"

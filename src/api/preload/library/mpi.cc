@@ -122,6 +122,11 @@ using namespace polypath::preload;  // NOLINT(google-build-using-namespace): the
   [](const Functions& functions) {                                                   \
     return EitherWidth{functions, functions.nonblocking##_c, functions.nonblocking}; \
   }
+#define POLYPATH_PERSISTENT(blocking, nonblocking) MPI_##blocking##_init
+#define POLYPATH_REAL_PERSISTENT(blocking, nonblocking) \
+  [](const Functions& functions) { return functions.blocking##_init; }
+#define POLYPATH_PERSISTENT_PARAMETERS , Handle info, void *request
+#define POLYPATH_PERSISTENT_ARGUMENTS , info, request
 #define POLYPATH_REQUEST_PARAMETER , void* request
 #define POLYPATH_REQUEST_ARGUMENT , request
 
@@ -131,8 +136,11 @@ POLYPATH_MPI_ENTRIES(int, POLYPATH_NONBLOCKING, POLYPATH_REAL_I, POLYPATH_REQUES
                      POLYPATH_REQUEST_ARGUMENT)
 POLYPATH_MPI_ENTRIES(Count, POLYPATH_NONBLOCKING_C, POLYPATH_REAL_I_C, POLYPATH_REQUEST_PARAMETER,
                      POLYPATH_REQUEST_ARGUMENT)
+POLYPATH_MPI_ENTRIES(int, POLYPATH_PERSISTENT, POLYPATH_REAL_PERSISTENT,
+                     POLYPATH_PERSISTENT_PARAMETERS, POLYPATH_PERSISTENT_ARGUMENTS)
 
 POLYPATH_MPI_COLLECTIVES(POLYPATH_ALIAS_TWO)
+POLYPATH_MPI_COLLECTIVES(POLYPATH_ALIAS_PERSISTENT)
 POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_ALIAS_TWO)
 }
 }  // namespace polypath::mpi

@@ -23,8 +23,26 @@ using mpi::Operation;
 using mpi::Result;
 using mpi::Side;
 
+// What a call is handed on as: one that blocks, one with a request, a persistent one.
+template <class With>
+Result hand_on(mpi::Layer& layer, const Call& call, const With& with) {
+  return layer.collective(call, with);
+}
+template <class With>
+Result hand_on(mpi::Layer& layer, const Call& call, const With& with, void* request) {
+  return layer.begin(call, with, request);
+}
+template <class With>
+Result hand_on(mpi::Layer& layer, const Call& call, const With& with, Handle info, void* request) {
+  const auto start = [with, info](const void* send, void* receive, void* place) {
+    return with(send, receive, info, place);
+  };
+  return layer.make_persistent(call, start, request);
+}
+
 // Calls the layer before MPI, or the real functions alone; no exception goes on into the program.
-// `request`: none, or the place of the request of a non-blocking call, whose `real` is kept.
+// `request`: none; the place of the request of a non-blocking call; info and that place of a
+// persistent one. Of both `real` is kept.
 template <class Make, class Real, class... Request>
 Result call(Handle comm, const Make& make, const Real& real, const void* send, void* receive,
             Request... request) noexcept {
@@ -43,8 +61,7 @@ Result call(Handle comm, const Make& make, const Real& real, const void* send, v
     const auto with = [real, &next = here.real](const void* given, void* taken, auto... other) {
       return real(next, given, taken, other...);
     };
-    if constexpr (sizeof...(request) == 0) return here.layer->collective(described, with);
-    else return here.layer->begin(described, with, request...);
+    return hand_on(*here.layer, described, with, request...);
   } catch (const std::exception&) {
     return mpi::kMissing;
   }

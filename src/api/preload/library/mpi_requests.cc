@@ -37,7 +37,8 @@ Result until_done(const Test& test, const Wait& wait) noexcept {
     if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
     for (int done = 0;;) {
       const Result result = test(here.real, &done);
-      if (result != mpi::kSuccess || done != 0) return result;
+      if (result != mpi::kSuccess) return result;
+      if (done != 0) return here.layer->take_error();
       here.layer->go_on();
     }
   } catch (const std::exception&) {
@@ -49,8 +50,10 @@ template <class Test>
 Result once(const Test& test) noexcept {
   try {
     const MpiCall here;
-    if (here.layer != nullptr && here.layer->has_requests()) here.layer->go_on();
-    return test(here.real);
+    if (here.layer == nullptr || !here.layer->has_requests()) return test(here.real);
+    here.layer->go_on();
+    const Result result = test(here.real);
+    return result != mpi::kSuccess ? result : here.layer->take_error();
   } catch (const std::exception&) {
     return mpi::kMissing;
   }
@@ -296,6 +299,34 @@ Result MPI_Sendrecv(const void* send, int send_count, Handle send_type, int to, 
       &sent);
 }
 
+Result MPI_Start(void* request) {
+  const MpiCall here;
+  if (here.layer != nullptr && here.layer->start(request)) return kSuccess;
+  return call_if_there(here.real.Start, request);
+}
+
+Result MPI_Startall(int count, void* requests) {
+  const MpiCall here;
+  if (here.layer == nullptr) return call_if_there(here.real.Startall, count, requests);
+  const std::size_t size =
+      here.layer->library().abi == Abi::mpich ? sizeof(std::uint32_t) : sizeof(Handle);
+  for (int each = 0; each < count; ++each) {
+    void* const request = static_cast<char*>(requests) + static_cast<std::size_t>(each) * size;
+    if (here.layer->start(request)) continue;
+    if (const Result result = call_if_there(here.real.Start, request); result != kSuccess)
+      return result;
+  }
+  return kSuccess;
+}
+
+Result MPI_Request_free(void* request) {
+  const MpiCall here;
+  if (here.layer != nullptr)
+    here.layer->forget_request(here.layer->library().handle_at(request, 0));
+  return call_if_there(here.real.Request_free, request);
+}
+
+POLYPATH_MPI_PERSISTENT(POLYPATH_ALIAS)
 POLYPATH_MPI_LIFE(POLYPATH_ALIAS)
 POLYPATH_MPI_COMMUNICATORS(POLYPATH_ALIAS)
 POLYPATH_MPI_COMPLETIONS(POLYPATH_ALIAS)
@@ -314,11 +345,15 @@ struct MpiEntry {
 #define POLYPATH_ENTRY(name, ...) {"MPI_" #name, reinterpret_cast<void*>(&mpi::MPI_##name)},
 #define POLYPATH_TWO_ENTRIES(name, nonblocking, ...) \
   POLYPATH_ENTRY(name) POLYPATH_ENTRY(nonblocking)
+#define POLYPATH_INIT_ENTRY(name, ...) POLYPATH_ENTRY(name##_init)
 const MpiEntry kEntries[] = {
-    POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
-        POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_TWO_ENTRIES) POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
-            POLYPATH_MPI_COMMUNICATORS(POLYPATH_ENTRY) POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY)
-                POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
+    POLYPATH_MPI_COLLECTIVES(POLYPATH_INIT_ENTRY) POLYPATH_MPI_PERSISTENT(POLYPATH_ENTRY)
+
+        POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
+            POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_TWO_ENTRIES) POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
+                POLYPATH_MPI_COMMUNICATORS(POLYPATH_ENTRY) POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY)
+                    POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
+#undef POLYPATH_INIT_ENTRY
 #undef POLYPATH_TWO_ENTRIES
 #undef POLYPATH_ENTRY
 
