@@ -192,6 +192,21 @@ def test_a_rank_without_polypath_is_noticed(
     assert outcome.output.split() == ["right", "40"]
 
 
+@pytest.mark.parametrize("name", ["threads", "horovod"])
+def test_programs_of_several_threads_are_right(
+    library: Library, preload: str, tmp_path: Path, name: str
+) -> None:
+    ranks = 4 if library.name == "openmpi" else 2  # MPICH's wait for each other's processors
+    program = library.compile(tmp_path / name, "-pthread", SOURCES / f"{name}.c",
+                              SOURCES / "memory.c")  # fmt: skip
+
+    outcome = library.ranks(ranks, program, LD_PRELOAD=preload, POLYPATH_STATS="1")
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right"]
+    assert calls(outcome, "allreduce", "Polypath") > 0, outcome.errors
+
+
 def test_a_killed_rank_ends_the_job(library: Library, preload: str, tmp_path: Path) -> None:
     program = library.compile(tmp_path / "killed", SOURCES / "killed.c", SOURCES / "memory.c")
 
