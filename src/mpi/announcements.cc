@@ -26,13 +26,25 @@ void Announcements::make_room(const std::function<void()>& wait) const {
 std::uint64_t Announcements::announce(Buffers buffers) {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t call = next_++;
-  if (is_asked(buffers)) undecided_.push_back(call);
+  if (is_asked(buffers)) undecided_.push_back(call), ++to_decide_;
+  tell(call, buffers);
+  note_needed();
+  return call;
+}
+
+// While nothing is to be decided no other thread is here.
+bool Announcements::announce_host() {
+  if (next_ % kChecked == 0 || to_decide_ != 0) return false;
+  tell(next_, Buffers::host);
+  of(rank_).needed.store(++next_, std::memory_order_release);
+  return true;
+}
+
+void Announcements::tell(std::uint64_t call, Buffers buffers) {
   AnnouncedCalls& own = of(rank_);
   own.buffers[call % kRemembered].store(static_cast<std::uint8_t>(buffers),
                                         std::memory_order_relaxed);
   own.number.store(call + 1, std::memory_order_release);
-  note_needed();
-  return call;
 }
 
 // What this rank has still to hear is not written over.
@@ -45,6 +57,7 @@ void Announcements::note_decided(std::uint64_t call) {
   const std::scoped_lock lock(mutex_);
   std::erase(undecided_, call);
   note_needed();
+  to_decide_ = undecided_.size();
 }
 
 std::uint64_t Announcements::slowest() const {

@@ -10,6 +10,7 @@
 // call, by any rank that finds this out; the others find what is there.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -45,6 +46,8 @@ class Announcements {
   void make_room(const std::function<void()>& wait) const;
   /// The next call, whose number it returns. One that is_asked() is to be decided.
   std::uint64_t announce(Buffers buffers);
+  /// The same for memory of the host, and quick; false if that has to be done by both functions.
+  bool announce_host();
 
   /// Whether all ranks announce such a call as ours, and at least one of them has memory in it;
   /// none as long as that is not known.
@@ -73,14 +76,16 @@ class Announcements {
         of(rank).buffers[call % AnnouncedCalls::kRemembered].load(std::memory_order_relaxed));
   }
   [[nodiscard]] std::uint64_t slowest() const;
+  void tell(std::uint64_t call, Buffers buffers);
   void note_needed();
 
   const Arena& arena_;
   ArenaBlock* block_;
   int rank_, size_;
   std::uint64_t next_ = 0, exchanges_ = 0;
-  std::mutex mutex_;  ///< guards the member below
+  std::mutex mutex_;  ///< guards the members below, but for asking whether there are any
   std::deque<std::uint64_t> undecided_;
+  std::atomic<std::size_t> to_decide_ = 0;  ///< how many there are
 };
 
 }  // namespace polypath::mpi

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/plain_memory.h"
 #include "mpi/job.h"
 
 namespace polypath::mpi {
@@ -117,13 +118,21 @@ void Layer::forget(Seen* seen) noexcept {
 }
 
 // MPI's own answer takes longer than a small call of the host's may.
+thread_local Layer::Last Layer::last;
+
+bool Layer::is_plain_call(Handle comm, const void* send, const void* receive) {
+  if (!is_plain_host_memory(receive) || !(send == receive || is_plain_host_memory(send)))
+    return false;
+  if (nonblocking_.any()) return false;
+  if (!arena_) return true;
+  const bool is_last = last.seen != nullptr && last.comm == comm &&
+                       last.freed == freed_.load(std::memory_order_relaxed);
+  if (!is_last) return false;
+  Member* const member = last.seen->member.get();
+  return member == nullptr || member->announcements().announce_host();
+}
+
 Layer::Seen* Layer::seen_if_any(Handle comm) {
-  struct Last {
-    Handle comm = 0;
-    std::uint64_t freed = 0;
-    Seen* seen = nullptr;
-  };
-  thread_local Last last;
   const std::uint64_t freed = freed_.load(std::memory_order_relaxed);
   if (last.seen != nullptr && last.comm == comm && last.freed == freed) return last.seen;
   void* value = nullptr;

@@ -54,6 +54,9 @@ class Layer {
   void finalize() noexcept;
   /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
   void note_made(Handle comm);
+  /// Tells the other ranks of a call on memory that is the host's without a question, and is quick.
+  /// The call is MPI's then; false: it is to be described.
+  [[nodiscard]] bool is_plain_call(Handle comm, const void* send, const void* receive);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
   /// The same for a non-blocking call, whose request is to be at `request`.
@@ -76,6 +79,13 @@ class Layer {
 
  private:
   struct Seen;  ///< of a communicator
+  /// The communicator of a thread's last call.
+  struct Last {
+    Handle comm = 0;
+    std::uint64_t freed = 0;
+    Seen* seen = nullptr;
+  };
+  static thread_local Last last;
 
   void meet();
   [[nodiscard]] bool share_arena();

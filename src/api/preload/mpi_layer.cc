@@ -82,12 +82,16 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
   }
 }
 
+}  // namespace
+
 // MPI's functions in this process, and the layer before them.
 struct FoundMpi {
   mpi::Functions own;   ///< MPI's
   mpi::Functions next;  ///< of whatever library has them behind this one
   mpi::Layer* layer = nullptr;
 };
+
+namespace {
 
 FoundMpi find_mpi() {
   const MpiFile file = mpi_file();
@@ -111,13 +115,15 @@ const FoundMpi& found_mpi() {
   return process_generation() == generation ? made : of_child;
 }
 
-thread_local int depth = 0;  // of our functions in each other
+// Of our functions in each other. The library is there from the program's begin on.
+__attribute__((tls_model("initial-exec"))) thread_local int depth = 0;
 
 }  // namespace
 
-MpiCall::MpiCall()
-    : real(depth == 0 ? found_mpi().next : found_mpi().own),
-      layer(depth == 0 ? found_mpi().layer : nullptr) {
+MpiCall::MpiCall() : MpiCall(found_mpi(), depth == 0) {}
+
+MpiCall::MpiCall(const FoundMpi& mpi, bool is_first)
+    : real(is_first ? mpi.next : mpi.own), layer(is_first ? mpi.layer : nullptr) {
   ++depth;
 }
 

@@ -7,6 +7,8 @@
 
 namespace polypath::preload {
 
+struct FoundMpi;
+
 /// A call of MPI on its way through our functions.
 ///
 ///   the program ─▶ MPI_X, ours ─▶ MPI_X of another tool, if there is one ─▶ PMPI_X, ours ─▶ MPI's
@@ -23,6 +25,9 @@ class MpiCall {
   /// The functions that it goes on to; they stay. All null, if there is no MPI in the process.
   const mpi::Functions& real;
   mpi::Layer* const layer;  ///< null: it is MPI's
+
+ private:
+  MpiCall(const FoundMpi& mpi, bool is_first);
 };
 
 /// True if this process may use GPUs.
