@@ -63,7 +63,7 @@ Library library() {
 
 class StepsOfACall : public testing::Test {
  protected:
-  Steps steps(const Call& call, int rank, std::vector<Count> said = {}) {
+  Steps steps(const Call& call, int rank, const std::vector<Count>& said = {}) {
     return steps_of(library_, call, Seat{rank, 3}, scratch_,
                     [said](const std::vector<Count>& mine) { return said.empty() ? mine : said; });
   }
