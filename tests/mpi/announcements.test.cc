@@ -86,6 +86,57 @@ TEST(Announcements, AreNotOverwrittenBeforeTheSlowestRankHasComeBy) {
   EXPECT_EQ(slow.is_ours_at_all(0), true);
 }
 
+TEST(Announcements, TellTheirNumbersToAllAgainAndAgain) {
+  constexpr int kRanks = 3, kTimes = 2000;
+  Arena arena = Arena::make();
+  const int block = arena.take();
+  std::vector<int> wrong(kRanks);
+
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      Announcements own(arena, arena.block(block), rank, kRanks);
+      for (int time = 0; time < kTimes; ++time) {
+        const std::vector<mpi::Count> all = own.exchange({rank, time}, give_way);
+        if (all != std::vector<mpi::Count>{0, time, 1, time, 2, time})
+          ++wrong[static_cast<std::size_t>(rank)];
+      }
+    });
+  threads.clear();
+
+  EXPECT_EQ(wrong, std::vector<int>(kRanks, 0));
+}
+
+TEST(Announcements, GiveATurnThatAllRanksFind) {
+  Arena arena = Arena::make();
+  const int block = arena.take();
+  Announcements here(arena, arena.block(block), 0, 2), there(arena, arena.block(block), 1, 2);
+  const std::uint64_t first = here.announce(Buffers::ours), second = here.announce(Buffers::ours);
+  there.announce(Buffers::ours), there.announce(Buffers::ours);
+
+  const std::uint64_t earlier = here.turn_of(first), later = there.turn_of(second);
+
+  EXPECT_LT(earlier, later);
+  EXPECT_EQ(there.turn_of(first), earlier);
+  EXPECT_EQ(here.turn_of(second), later);
+}
+
+TEST(Announcements, OfMemoryOfTheHostAreQuickUnlessACallIsUndecided) {
+  Arena arena = Arena::make();
+  const int block = arena.take();
+  Announcements here(arena, arena.block(block), 0, 2), there(arena, arena.block(block), 1, 2);
+  const std::uint64_t call = here.announce(Buffers::ours);
+  there.announce(Buffers::ours), there.announce(Buffers::ours);
+
+  const bool while_undecided = here.announce_host();
+  here.note_decided(call);
+  const bool after = here.announce_host();
+
+  EXPECT_FALSE(while_undecided);
+  EXPECT_TRUE(after);
+  EXPECT_EQ(there.is_ours_at_all(1), false);
+}
+
 TEST(Announcements, SayWhetherAllHaveJoinedOnceAllHaveTried) {
   Arena arena = Arena::make();
   const int block = arena.take();
