@@ -20,7 +20,8 @@ from fault_list import Fault
 # From the bottom up; of kernels the layers above have the tests.
 SUITES = (
     *("core", "machine", "communicator", "model", "kernels", "plan", "driver", "probe", "engine"),
-    *("collective", "nccl", "mpi", "context", "bench", "c", "standin", "preload", "chaos", "python"),
+    *("collective", "nccl", "mpi", "context", "bench"),
+    *("c", "standin", "preload", "chaos", "python"),
 )
 # Suites that are long, and run for faults of these layers only.
 FAR = {

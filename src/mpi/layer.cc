@@ -9,20 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
-#include "core/hash.h"
 #include "core/log.h"
 #include "core/plain_memory.h"
 #include "mpi/job.h"
 
 namespace polypath::mpi {
 namespace {
-
-Result copy_no_attribute(Handle, int, void*, void*, void*, int* copied) {
-  *copied = 0;
-  return kSuccess;
-}
 
 // A memory that this rank has in the call.
 bool has_memory(const Library& library, const Side& side) {
@@ -33,18 +26,13 @@ bool has_memory(const Library& library, const Side& side) {
   return false;
 }
 
-std::uint64_t unique_number() { return Hash().add(unique_name()).value(); }
-
 }  // namespace
-
-struct Layer::Seen {
-  std::unique_ptr<Member> member;  ///< null: its calls are MPI's
-};
 
 Layer::Layer(Library library, Open open, GpuOf ask)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
+      communicators_(library_, streams_, [this](Member& member) { end(member); }),
       nonblocking_(library_, open_, gpu_of_, turns_, counts_),
       persistent_(library_, open_, gpu_of_, nonblocking_) {}
 
@@ -65,8 +53,7 @@ void Layer::meet() {
   int rank = 0;
   library_.real.Comm_rank(library_.world, &rank);
   if (rank == 0 && presence_) presence_->forget();
-  if (arena_)
-    library_.real.Comm_create_keyval(&copy_no_attribute, &forget_attribute, &keyval_, this);
+  if (arena_) communicators_.begin(*arena_);
   note_made(library_.world);
 }
 
@@ -95,104 +82,29 @@ bool Layer::share_arena() {
 
 void Layer::finalize() noexcept {
   turns_.stop();
-  const std::scoped_lock lock(mutex_);
-  for (Seen* const each : all_) each->member.reset();
+  communicators_.end();
   streams_.clear();
   if (presence_ && !arena_) presence_->forget();
 }
 
-Result Layer::forget_attribute(Handle /*comm*/, int /*keyval*/, void* value, void* layer) {
-  static_cast<Layer*>(layer)->forget(static_cast<Seen*>(value));
-  return kSuccess;
-}
-
 // MPI frees a communicator once its calls are over.
-void Layer::forget(Seen* seen) noexcept {
-  ++freed_;
-  if (seen->member != nullptr)
-    while (nonblocking_.any() && nonblocking_.is_any_of(*seen->member)) go_on();
-  if (seen->member != nullptr) persistent_.forget(*seen->member);
-  const std::scoped_lock lock(mutex_);
-  all_.erase(seen);
-  delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
+void Layer::end(Member& member) noexcept {
+  while (nonblocking_.any() && nonblocking_.is_any_of(member)) go_on();
+  persistent_.forget(member);
 }
-
-// MPI's own answer takes longer than a small call of the host's may.
-thread_local Layer::Last Layer::last;
 
 bool Layer::is_plain_call(Handle comm, const void* send, const void* receive) {
   if (!is_plain_host_memory(receive) || !(send == receive || is_plain_host_memory(send)))
     return false;
   if (nonblocking_.any()) return false;
   if (!arena_) return true;
-  const bool is_last = last.seen != nullptr && last.comm == comm &&
-                       last.freed == freed_.load(std::memory_order_relaxed);
-  if (!is_last) return false;
-  Member* const member = last.seen->member.get();
+  Member* member = nullptr;
+  if (!communicators_.is_latest(comm, member)) return false;
   return member == nullptr || member->announcements().announce_host();
 }
 
-Layer::Seen* Layer::seen_if_any(Handle comm) {
-  const std::uint64_t freed = freed_.load(std::memory_order_relaxed);
-  if (last.seen != nullptr && last.comm == comm && last.freed == freed) return last.seen;
-  void* value = nullptr;
-  int is_there = 0;
-  library_.real.Comm_get_attr(comm, keyval_, static_cast<void*>(&value), &is_there);
-  if (is_there == 0) return nullptr;
-  last = {comm, freed, static_cast<Seen*>(value)};
-  return last.seen;
-}
-
-// Waits for the communicator's ranks if it has not been looked at.
-Layer::Seen& Layer::seen(Handle comm) {
-  if (Seen* const known = seen_if_any(comm)) return *known;
-  auto made = look_at(comm);
-  Seen* const seen = made.get();
-  const std::scoped_lock lock(mutex_);
-  library_.real.Comm_set_attr(comm, keyval_, seen);
-  all_.insert(made.release());
-  return *seen;
-}
-
 void Layer::note_made(Handle comm) {
-  if (arena_ && comm != library_.no_communicator) (void)seen(comm);
-}
-
-std::unique_ptr<Layer::Seen> Layer::look_at(Handle comm) {
-  const Functions& real = library_.real;
-  auto made = std::make_unique<Seen>();
-  int is_inter = 0;
-  Seat seat;
-  real.Comm_test_inter(comm, &is_inter);
-  real.Comm_size(comm, &seat.size);
-  real.Comm_rank(comm, &seat.rank);
-  if (is_inter != 0 || seat.size < 2 || seat.size > kMostRanks || !is_of_world(comm, seat.size))
-    return made;
-  Invitation invitation;
-  if (seat.rank == 0) invitation = {.block = arena_->take(), .number = unique_number()};
-  real.Bcast(&invitation, sizeof invitation, library_.byte, 0, comm);
-  if (invitation.block >= 0)
-    made->member = std::make_unique<Member>(library_, seat, *arena_, streams_, invitation);
-  return made;
-}
-
-// Processes that were started later have a world of their own.
-bool Layer::is_of_world(Handle comm, int size) const {
-  const Functions& real = library_.real;
-  int ranks = 0;
-  real.Comm_size(library_.world, &ranks);
-  Handle group = 0, world = 0;
-  real.Comm_group(comm, &group);
-  real.Comm_group(library_.world, &world);
-  std::vector<int> own(static_cast<std::size_t>(size)), there(own.size(), -1);
-  std::iota(own.begin(), own.end(), 0);
-  real.Group_translate_ranks(library_.handle(group), size, own.data(), library_.handle(world),
-                             there.data());
-  real.Group_free(&group);
-  real.Group_free(&world);
-  for (const int rank : there)
-    if (rank < 0 || rank >= ranks) return false;
-  return true;
+  if (comm != library_.no_communicator) (void)communicators_.member_of(comm);
 }
 
 std::optional<int> Layer::gpu_of(const Side& side) const {
@@ -235,7 +147,7 @@ void Layer::go_on() {
 }
 
 Result Layer::collective(const Call& call, const RealCall& real) {
-  Member* const member = arena_ ? seen(call.comm).member.get() : nullptr;
+  Member* const member = communicators_.member_of(call.comm);
   Passed mine = passed(call, member);
   if (member != nullptr) {
     const auto wait = [this] { go_on(); };
@@ -270,8 +182,7 @@ std::optional<Result> Layer::run_if_ours(Member& member, const Call& call, const
 // The host's memory is MPI's at once, unless calls before it have not been begun. This must not
 // wait for other ranks, and so looks at no communicator.
 Result Layer::begin(const Call& call, RealStart start, void* request) {
-  Seen* const seen = arena_ ? seen_if_any(call.comm) : nullptr;
-  Member* const member = seen == nullptr ? nullptr : seen->member.get();
+  Member* const member = communicators_.member_if_any(call.comm);
   Passed mine = passed(call, member);
   if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
   const bool is_behind =
@@ -310,7 +221,7 @@ bool Layer::agree(Member& member, const Call& call, const Passed& mine) {
 
 // To make a call may take as long as other ranks do; to start it must not.
 Result Layer::make_persistent(const Call& call, const RealStart& start, void* request) {
-  Member* const member = arena_ ? seen(call.comm).member.get() : nullptr;
+  Member* const member = communicators_.member_of(call.comm);
   const Passed mine = passed(call, member);
   try {
     if (member != nullptr && agree(*member, call, mine) &&

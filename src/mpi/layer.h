@@ -10,13 +10,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <unordered_set>
 
 #include "communicator/bootstrap/presence.h"
 #include "mpi/counts.h"
-#include "mpi/member.h"
+#include "mpi/known_communicators.h"
 #include "mpi/nonblocking.h"
 #include "mpi/own_call.h"
 #include "mpi/persistent.h"
@@ -78,22 +76,8 @@ class Layer {
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  struct Seen;  ///< of a communicator
-  /// The communicator of a thread's last call.
-  struct Last {
-    Handle comm = 0;
-    std::uint64_t freed = 0;
-    Seen* seen = nullptr;
-  };
-  static thread_local Last last;
-
   void meet();
   [[nodiscard]] bool share_arena();
-  /// Null: it has not been looked at, which is so at all its ranks or at none.
-  [[nodiscard]] Seen* seen_if_any(Handle comm);
-  [[nodiscard]] Seen& seen(Handle comm);
-  [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
-  [[nodiscard]] bool is_of_world(Handle comm, int size) const;
   /// What this rank passes in a call.
   struct Passed {
     Buffers buffers = Buffers::none;
@@ -110,23 +94,19 @@ class Layer {
   [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
   [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
-  void forget(Seen* seen) noexcept;
-  static Result forget_attribute(Handle comm, int keyval, void* value, void* layer);
+  void end(Member& member) noexcept;
 
   Library library_;
   Open open_;
   GpuOf gpu_of_;
   Counts counts_;
   CallStreams streams_;
+  KnownCommunicators communicators_;
   Turns turns_;
   NonblockingCalls nonblocking_;
   PersistentCalls persistent_;
   std::optional<RankPresence> presence_;
   std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath
-  int keyval_ = -1;
-  std::atomic<std::uint64_t> freed_{0};  ///< communicators: handles may mean others since
-  std::mutex mutex_;                     ///< guards the member below
-  std::unordered_set<Seen*> all_;
 };
 
 }  // namespace polypath::mpi
