@@ -69,8 +69,8 @@ def summary_cell(result: Document | None) -> str:
     return f"{factor(result)}, {rate_text(result['bytes_per_second'])} GB/s"
 
 
-def readme_block(measurements: Measurements) -> str:
-    """Return what stands between the measured markers of README.md."""
+def operations_block(measurements: Measurements) -> str:
+    """Return what was measured of each operation at a few sizes."""
     series = measurements.series()
     if not series:
         return "No measurement is stored."
@@ -88,8 +88,9 @@ def summary_block(measurements: Measurements) -> str:
     series = measurements.series()
     errors = [f"`{name}` {error}" for name in series if (error := error_of_all(series[name]))]
     return (
-        f"{readme_block(measurements)}\n\nAbove {size_text(PREDICTED_ABOVE)} predictions are off "
-        f"by this much on average: {', '.join(errors)}."
+        f"{operations_block(measurements)}\n\n"
+        f"Above {size_text(PREDICTED_ABOVE)} predictions are off by this much on average: "
+        f"{', '.join(errors)}."
     )
 
 

@@ -43,7 +43,7 @@ def test_a_picture_was_drawn_from_what_is_stored_now(picture: Any) -> None:
 
 
 def test_every_picture_has_a_source_and_is_shown() -> None:
-    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     shown = {
         Path(target).name
         for document in documents
