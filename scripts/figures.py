@@ -74,6 +74,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "figures"): simulated_figures.performance_block,
     ("docs/performance.md", "together"): joint_figures.together_block,
     ("docs/performance.md", "many"): piece_figures.many_block,
+    ("docs/performance.md", "batches"): piece_figures.batches_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
     ("docs/collectives.md", "measured"): lambda: collective_figures.collectives_block(PROGRAMS),
     ("docs/collectives.md", "h100"): lambda: collective_figures.collectives_block(
@@ -88,6 +89,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
         FOUR_H100, name="collectives_chosen.json"
     ),
     ("docs/collectives.md", "product of four"): lambda: collective_figures.product_block(FOUR_H100),
+    ("docs/jacobi.md", "simulated"): jacobi_figures.simulated_block,
     ("docs/jacobi.md", "measured"): lambda: jacobi_figures.jacobi_block(PROGRAMS),
     ("docs/jacobi.md", "four"): lambda: jacobi_figures.jacobi_block(FOUR_H100),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
@@ -149,6 +151,7 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="simulate everything anew first")
     if parser.parse_args().run:
         simulated_figures.simulate()
+        jacobi_figures.simulate()
         joint_figures.simulate()
         piece_figures.simulate()
         claims.simulate()

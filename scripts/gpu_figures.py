@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from figure_text import Document, factor, percent, shares_text, size_text, table, with_short_sizes
+from figure_text import (
+    Document,
+    as_called_now,
+    factor,
+    percent,
+    shares_text,
+    size_text,
+    table,
+    with_short_sizes,
+)
 
 SERIES = (
     "put", "bibw", "h2d", "d2h", "pageable_h2d", "pageable_d2h", "put_without_peer_access",
@@ -232,8 +241,9 @@ def weights_section(document: Document) -> str:
     first = document["results"][0]
     host = document["host"]
     said = (
-        f"`{document['command']}`: {first['tensors']} tensors, {size_text(first['bytes'])}, beside "
-        f"PyTorch {host['torch']}'s own copies; driver {host['driver_version']}; {host['date']}."
+        f"`{as_called_now(document['command'])}`: {first['tensors']} tensors, "
+        f"{size_text(first['bytes'])}, beside PyTorch {host['torch']}'s own copies; "
+        f"driver {host['driver_version']}; {host['date']}."
     )
     head = ["from, to", "host memory", "ms", "PyTorch's GB/s", "GB/s", "speed-up"]
     return f"#### Weights\n\n{said}\n\n{table(head, rows)}"
