@@ -76,19 +76,28 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "many"): piece_figures.many_block,
     ("docs/performance.md", "batches"): piece_figures.batches_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
-    ("docs/collectives.md", "measured"): lambda: collective_figures.collectives_block(PROGRAMS),
-    ("docs/collectives.md", "h100"): lambda: collective_figures.collectives_block(
+    ("docs/collectives.md", "nccl"): lambda: collective_figures.guide_block(
+        [PROGRAMS / "collectives.json", FOUR_H100 / "collectives_chosen.json"]
+    ),
+    ("docs/collectives_figures.md", "measured"): lambda: collective_figures.collectives_block(
+        PROGRAMS
+    ),
+    ("docs/collectives_figures.md", "h100"): lambda: collective_figures.collectives_block(
         OTHER_PROGRAMS, "allreduce float32 sum"
     ),
-    ("docs/collectives.md", "unreached"): lambda: collective_figures.collectives_block(
+    ("docs/collectives_figures.md", "unreached"): lambda: collective_figures.collectives_block(
         PROGRAMS, name="collectives_without_peer_access.json"
     ),
-    ("docs/collectives.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
-    ("docs/collectives.md", "four"): lambda: collective_figures.collectives_block(FOUR_H100),
-    ("docs/collectives.md", "four chosen"): lambda: collective_figures.collectives_block(
+    ("docs/collectives_figures.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
+    ("docs/collectives_figures.md", "four"): lambda: collective_figures.collectives_block(
+        FOUR_H100
+    ),
+    ("docs/collectives_figures.md", "four chosen"): lambda: collective_figures.collectives_block(
         FOUR_H100, name="collectives_chosen.json"
     ),
-    ("docs/collectives.md", "product of four"): lambda: collective_figures.product_block(FOUR_H100),
+    ("docs/collectives_figures.md", "product of four"): lambda: collective_figures.product_block(
+        FOUR_H100
+    ),
     ("docs/jacobi.md", "simulated"): jacobi_figures.simulated_block,
     ("docs/jacobi.md", "measured"): lambda: jacobi_figures.jacobi_block(PROGRAMS),
     ("docs/jacobi.md", "four"): lambda: jacobi_figures.jacobi_block(FOUR_H100),
