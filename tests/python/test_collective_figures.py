@@ -105,9 +105,9 @@ def test_stored_results_are_of_the_schema() -> None:
 
 
 def test_the_document_has_what_is_stored() -> None:
-    path = ROOT / "docs" / "collectives_figures.md"
-    text = path.read_text(encoding="utf-8")
+    name = "docs/collectives_figures.md"
+    text = (ROOT / name).read_text(encoding="utf-8")
 
-    made = figures.with_block(text, figures.BLOCKS["docs/collectives_figures.md", "measured"](), "measured")
+    made = figures.with_block(text, figures.BLOCKS[name, "measured"](), "measured")
 
     assert made == text
