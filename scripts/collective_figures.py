@@ -1,4 +1,4 @@
-"""Collectives beside other libraries on real GPUs, as Markdown, from the file of one machine."""
+"""Collectives against other libraries on real GPUs, as Markdown, from the file of one machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def product_block(folder: Path) -> str:
     if not file.exists():
         return NO_FILE
     document = json.loads(file.read_text(encoding="utf-8"))
-    head = ["library", "all-reduce alone", "beside", "product alone", "beside", "it loses"]
+    head = ["library", "all-reduce alone", "together", "product alone", "together", "it loses"]
     rows = []
     for result in document["results"]:
         for each in ({"name": "polypath", **result}, *result["rivals"]):
@@ -67,8 +67,8 @@ def section(kind: str, results: list[Document]) -> str:
     versions = dict.fromkeys(f"{r['name']} {r['version']}" for e in results for r in e["rivals"])
     head = ["size", "polypath", "by", *names, "strongest rival / ours", f"{NCCL} / ours"]
     rows = [row(size, results, names) for size in sorted({each["bytes"] for each in results})]
-    beside = f" beside {', '.join(versions)}" if versions else ""
-    return f"`{kind}`{beside}:\n\n{table(head, rows)}"
+    against = f" against {', '.join(versions)}" if versions else ""
+    return f"`{kind}`{against}:\n\n{table(head, rows)}"
 
 
 def row(size: int, results: list[Document], names: list[str]) -> list[str]:

@@ -155,7 +155,7 @@ def series_section(name: str, document: Document) -> str:
         "shares",
     ]  # fmt: skip
     command = with_short_sizes(document["command"])
-    said = f"`{command}`, beside {document['native_call']}.{error_text(document)}"
+    said = f"`{command}`, against {document['native_call']}.{error_text(document)}"
     return f"#### {name}\n\n{said}\n\n{table(head, [series_row(r) for r in document['results']])}"
 
 
@@ -242,7 +242,7 @@ def weights_section(document: Document) -> str:
     host = document["host"]
     said = (
         f"`{as_called_now(document['command'])}`: {first['tensors']} tensors, "
-        f"{size_text(first['bytes'])}, beside PyTorch {host['torch']}'s own copies; "
+        f"{size_text(first['bytes'])}, against PyTorch {host['torch']}'s own copies; "
         f"driver {host['driver_version']}; {host['date']}."
     )
     head = ["from, to", "host memory", "ms", "PyTorch's GB/s", "GB/s", "speed-up"]

@@ -32,7 +32,7 @@ def one_gpu_block(folders: list[Path]) -> str:
     measured = "; ".join(host_text(rounds[-1]["host"]) for rounds in machines)
     programs = [read(folder, "pageable_program") for folder in folders]
     return (
-        f"**Measured** on {measured}; medians of each round, beside `{newest['native_call']}`; "
+        f"**Measured** on {measured}; medians of each round, against `{newest['native_call']}`; "
         f"`{newest['command']}`:\n\n{table(head, rows)}\n\n{programs_text(programs)}"
     )
 

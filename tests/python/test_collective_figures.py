@@ -61,7 +61,7 @@ def test_a_row_has_both_modes_and_the_ratios(tmp_path: Path) -> None:
         entry("NCCL", "graph", 9), entry("two-shot", "eager", 12),
     ))  # fmt: skip
 
-    assert "`allreduce float32 sum` beside NCCL 2, two-shot 2:" in text
+    assert "`allreduce float32 sum` against NCCL 2, two-shot 2:" in text
     assert (
         "| 8 KiB | 8.0 / 6.0 | oneshot | 40.0 / 9.0 | 12.0 / - | 1.50 / 1.50 | 5.00 / 1.50 |"
         in text

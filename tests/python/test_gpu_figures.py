@@ -80,7 +80,7 @@ def test_series_have_every_size_with_the_error_of_its_prediction(tmp_path: Path)
     assert "#### put" in block
     # 8 B does not count: (10 % + 20 %) / 2
     assert (
-        "`polypath bench put gpu0 gpu1`, beside cuTestCopy. "
+        "`polypath bench put gpu0 gpu1`, against cuTestCopy. "
         "Above 4 MiB predictions are off by 15.0 % on average." in block
     )
     row = "| 1000.0 | 1100.0 | +10.0 % | 5.6 | 8.4 | **1.50** | stream | direct 90 %, host0 10 % |"
