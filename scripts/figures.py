@@ -28,6 +28,7 @@ import one_gpu_figures
 import pictures
 import piece_figures
 import program_figures
+import rank_order_figures
 import readme_figures
 import simulated_figures
 import version_figures
@@ -76,6 +77,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "many"): piece_figures.many_block,
     ("docs/performance.md", "batches"): piece_figures.batches_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
+    ("docs/collectives_design.md", "rank order"): rank_order_figures.rank_order_block,
     ("docs/collectives.md", "nccl"): lambda: collective_figures.guide_block(
         [PROGRAMS / "collectives.json", FOUR_H100 / "collectives_chosen.json"]
     ),
@@ -163,6 +165,7 @@ def main() -> None:
         jacobi_figures.simulate()
         joint_figures.simulate()
         piece_figures.simulate()
+        rank_order_figures.simulate()
         claims.simulate()
         pages.simulate()
     render()
