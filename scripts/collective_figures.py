@@ -1,17 +1,18 @@
-"""Collectives beside other libraries on real GPUs, as Markdown, from the file of one machine."""
+"""Collectives against other libraries on real GPUs, as Markdown, from the file of one machine."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from figure_text import Document, size_text, table
+from figure_text import GAINS, Document, size_text, table
 from program_figures import host_text
 
 NCCL = "NCCL"
 AUTOMATIC = "auto"
 MODES = ("eager", "graph")
 NOTHING = "-"
+GUIDE_SIZES = (64 << 10, 1 << 20, 64 << 20, 256 << 20, 1 << 30)
 NO_FILE = "No measurement is stored."
 
 
@@ -42,7 +43,7 @@ def product_block(folder: Path) -> str:
     if not file.exists():
         return NO_FILE
     document = json.loads(file.read_text(encoding="utf-8"))
-    head = ["library", "all-reduce alone", "beside", "product alone", "beside", "it loses"]
+    head = ["library", "all-reduce alone", "together", "product alone", "together", "it loses"]
     rows = []
     for result in document["results"]:
         for each in ({"name": "polypath", **result}, *result["rivals"]):
@@ -66,8 +67,8 @@ def section(kind: str, results: list[Document]) -> str:
     versions = dict.fromkeys(f"{r['name']} {r['version']}" for e in results for r in e["rivals"])
     head = ["size", "polypath", "by", *names, "strongest rival / ours", f"{NCCL} / ours"]
     rows = [row(size, results, names) for size in sorted({each["bytes"] for each in results})]
-    beside = f" beside {', '.join(versions)}" if versions else ""
-    return f"`{kind}`{beside}:\n\n{table(head, rows)}"
+    against = f" against {', '.join(versions)}" if versions else ""
+    return f"`{kind}`{against}:\n\n{table(head, rows)}"
 
 
 def row(size: int, results: list[Document], names: list[str]) -> list[str]:
@@ -108,3 +109,49 @@ def both(by_mode: dict[str, float], unit: float, digits: int) -> str:
         return NOTHING
     texts = (f"{by_mode[m] * unit:.{digits}f}" if m in by_mode else NOTHING for m in MODES)
     return " / ".join(texts)
+
+
+def guide_block(files: list[Path]) -> str:
+    """Return NCCL's time over ours on each of several computers, a collective per row."""
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    hosts = "; ".join(host_text(document["host"]) for document in documents)
+    rows = [line for document in documents for line in guide_rows(document)]
+    said = f"{hosts}. NCCL's time over Polypath's, eager / captured graph:"
+    return f"{said}\n\n{table(['GPUs', 'float32', *map(size_text, GUIDE_SIZES)], rows)}"
+
+
+def guide_rows(document: Document) -> list[list[str]]:
+    """Return the rows of one computer."""
+    host = document["host"]
+    gpus = f"{host['gpus']} \u00d7 {host['gpu'].removeprefix('NVIDIA ').split()[0]}"
+    results = [
+        each
+        for each in document["results"]
+        if each["algorithm"] == AUTOMATIC and each["type"] == "float32"
+    ]
+    operations = dict.fromkeys(each["operation"] for each in results)
+    return [
+        [
+            gpus,
+            f"`{name}`",
+            *(guide_cell(name, size, results) for size in GUIDE_SIZES),
+        ]
+        for name in operations
+    ]
+
+
+def guide_cell(operation: str, size: int, results: list[Document]) -> str:
+    """Return both ratios of one collective and size; bold where both are gains."""
+    ours = {
+        each["mode"]: each
+        for each in results
+        if (each["operation"], each["bytes"]) == (operation, size)
+    }
+    rivals = {
+        (rival["name"], rival["mode"]): rival["seconds"]
+        for each in ours.values()
+        for rival in each["rivals"]
+    }
+    found = ratios(ours, rivals, [NCCL])
+    gains = bool(found) and min(found.values()) >= GAINS
+    return f"**{both(found, 1, 2)}**" if gains else both(found, 1, 2)

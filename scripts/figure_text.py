@@ -30,6 +30,11 @@ def with_short_sizes(command: str) -> str:
     return re.sub(r"\b\d{4,}\b", lambda size: _option_text(int(size.group())), command)
 
 
+def as_called_now(command: str) -> str:
+    """Return a command that was run, by the name that it has now."""
+    return re.sub(r"\bpolypath bench (mpi|weights)\b", r"polypath \1", command)
+
+
 def _option_text(count: int) -> str:
     number, unit = size_text(count).split()
     return number if unit == "B" else f"{number}{unit[0]}"

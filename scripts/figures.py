@@ -28,7 +28,10 @@ import one_gpu_figures
 import pictures
 import piece_figures
 import program_figures
+import rank_order_figures
+import readme_figures
 import simulated_figures
+import version_figures
 from paper import claims, pages
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,25 +45,29 @@ FOUR_H100 = ROOT / "results" / "h100x4"
 NEWEST = gpu_figures.Measurements(FOUR_H100)
 
 
-def readme_block() -> str:
-    """Return what stands between the markers of README.md."""
+def simulated_block() -> str:
+    """Return what automatic plans gain on simulated machines, in a table."""
     return f"""\
 Simulated speed-up over one native copy, at 32 MiB / 512 MiB, as planned automatically, every byte
 verified:
 
-{simulated_figures.summary_table()}
+{simulated_figures.summary_table()}"""
 
-Beside the speed-ups that the papers state, under the paths that they used (the best of 32 to
-512 MiB):
+
+def claims_block() -> str:
+    """Return the papers' speed-ups and ours, in a table."""
+    return f"""\
+The speed-ups that the papers state and ours, over the same paths (the best of 32 to 512 MiB):
 
 {claims.claims_table()}"""
 
 
 # What stands between which markers of which document.
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
-    ("README.md", "measured"): lambda: gpu_figures.readme_block(NEWEST),
-    ("README.md", "one"): lambda: one_gpu_figures.one_gpu_block(ONE_GPU),
-    ("README.md", "figures"): readme_block,
+    ("README.md", "measured"): lambda: readme_figures.readme_table(FOUR_H100, ONE_GPU),
+    ("docs/performance.md", "one"): lambda: one_gpu_figures.one_gpu_block(ONE_GPU),
+    ("docs/performance.md", "summary"): simulated_block,
+    ("docs/papers/README.md", "claims"): claims_block,
     ("docs/performance.md", "two"): lambda: gpu_figures.summary_block(TWO),
     ("docs/performance.md", "four"): lambda: gpu_figures.summary_block(NEWEST),
     ("docs/performance.md", "at once"): lambda: at_once_figures.at_once_block(FOUR_H100),
@@ -68,20 +75,32 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "figures"): simulated_figures.performance_block,
     ("docs/performance.md", "together"): joint_figures.together_block,
     ("docs/performance.md", "many"): piece_figures.many_block,
+    ("docs/performance.md", "batches"): piece_figures.batches_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
-    ("docs/collectives.md", "measured"): lambda: collective_figures.collectives_block(PROGRAMS),
-    ("docs/collectives.md", "h100"): lambda: collective_figures.collectives_block(
+    ("docs/collectives_design.md", "rank order"): rank_order_figures.rank_order_block,
+    ("docs/collectives.md", "nccl"): lambda: collective_figures.guide_block(
+        [PROGRAMS / "collectives.json", FOUR_H100 / "collectives_chosen.json"]
+    ),
+    ("docs/collectives_figures.md", "measured"): lambda: collective_figures.collectives_block(
+        PROGRAMS
+    ),
+    ("docs/collectives_figures.md", "h100"): lambda: collective_figures.collectives_block(
         OTHER_PROGRAMS, "allreduce float32 sum"
     ),
-    ("docs/collectives.md", "unreached"): lambda: collective_figures.collectives_block(
+    ("docs/collectives_figures.md", "unreached"): lambda: collective_figures.collectives_block(
         PROGRAMS, name="collectives_without_peer_access.json"
     ),
-    ("docs/collectives.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
-    ("docs/collectives.md", "four"): lambda: collective_figures.collectives_block(FOUR_H100),
-    ("docs/collectives.md", "four chosen"): lambda: collective_figures.collectives_block(
+    ("docs/collectives_figures.md", "product"): lambda: collective_figures.product_block(PROGRAMS),
+    ("docs/collectives_figures.md", "four"): lambda: collective_figures.collectives_block(
+        FOUR_H100
+    ),
+    ("docs/collectives_figures.md", "four chosen"): lambda: collective_figures.collectives_block(
         FOUR_H100, name="collectives_chosen.json"
     ),
-    ("docs/collectives.md", "product of four"): lambda: collective_figures.product_block(FOUR_H100),
+    ("docs/collectives_figures.md", "product of four"): lambda: collective_figures.product_block(
+        FOUR_H100
+    ),
+    ("docs/jacobi.md", "simulated"): jacobi_figures.simulated_block,
     ("docs/jacobi.md", "measured"): lambda: jacobi_figures.jacobi_block(PROGRAMS),
     ("docs/jacobi.md", "four"): lambda: jacobi_figures.jacobi_block(FOUR_H100),
     ("docs/mpi.md", "measured"): lambda: program_figures.mpi_block(PROGRAMS),
@@ -94,6 +113,9 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/nccl.md", "torch"): lambda: nccl_figures.nccl_torch_block(PROGRAMS),
     ("docs/nccl.md", "programs"): lambda: nccl_figures.nccl_programs_block(PROGRAMS),
     ("docs/nccl.md", "one thread"): lambda: nccl_figures.one_thread_block(PROGRAMS),
+    ("docs/cluster.md", "versions"): lambda: version_figures.versions_block(
+        ROOT / "results", ROOT / "requirements"
+    ),
     ("docs/c.md", "collectives"): lambda: nccl_figures.c_block(PROGRAMS),
     ("docs/papers/README.md", "papers"): pages.citations,
     ("docs/papers/2021-interconnect.md", "rows"): lambda: pages.rows_of("2021"),
@@ -140,8 +162,10 @@ def main() -> None:
     parser.add_argument("--run", action="store_true", help="simulate everything anew first")
     if parser.parse_args().run:
         simulated_figures.simulate()
+        jacobi_figures.simulate()
         joint_figures.simulate()
         piece_figures.simulate()
+        rank_order_figures.simulate()
         claims.simulate()
         pages.simulate()
     render()

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from figure_text import Document, factor, percent, shares_text, size_text, table, with_short_sizes
+from figure_text import (
+    Document,
+    as_called_now,
+    factor,
+    percent,
+    shares_text,
+    size_text,
+    table,
+    with_short_sizes,
+)
 
 SERIES = (
     "put", "bibw", "h2d", "d2h", "pageable_h2d", "pageable_d2h", "put_without_peer_access",
@@ -69,8 +78,8 @@ def summary_cell(result: Document | None) -> str:
     return f"{factor(result)}, {rate_text(result['bytes_per_second'])} GB/s"
 
 
-def readme_block(measurements: Measurements) -> str:
-    """Return what stands between the measured markers of README.md."""
+def operations_block(measurements: Measurements) -> str:
+    """Return what was measured of each operation at a few sizes."""
     series = measurements.series()
     if not series:
         return "No measurement is stored."
@@ -88,8 +97,9 @@ def summary_block(measurements: Measurements) -> str:
     series = measurements.series()
     errors = [f"`{name}` {error}" for name in series if (error := error_of_all(series[name]))]
     return (
-        f"{readme_block(measurements)}\n\nAbove {size_text(PREDICTED_ABOVE)} predictions are off "
-        f"by this much on average: {', '.join(errors)}."
+        f"{operations_block(measurements)}\n\n"
+        f"Above {size_text(PREDICTED_ABOVE)} predictions are off by this much on average: "
+        f"{', '.join(errors)}."
     )
 
 
@@ -145,7 +155,7 @@ def series_section(name: str, document: Document) -> str:
         "shares",
     ]  # fmt: skip
     command = with_short_sizes(document["command"])
-    said = f"`{command}`, beside {document['native_call']}.{error_text(document)}"
+    said = f"`{command}`, against {document['native_call']}.{error_text(document)}"
     return f"#### {name}\n\n{said}\n\n{table(head, [series_row(r) for r in document['results']])}"
 
 
@@ -231,8 +241,9 @@ def weights_section(document: Document) -> str:
     first = document["results"][0]
     host = document["host"]
     said = (
-        f"`{document['command']}`: {first['tensors']} tensors, {size_text(first['bytes'])}, beside "
-        f"PyTorch {host['torch']}'s own copies; driver {host['driver_version']}; {host['date']}."
+        f"`{as_called_now(document['command'])}`: {first['tensors']} tensors, "
+        f"{size_text(first['bytes'])}, against PyTorch {host['torch']}'s own copies; "
+        f"driver {host['driver_version']}; {host['date']}."
     )
     head = ["from, to", "host memory", "ms", "PyTorch's GB/s", "GB/s", "speed-up"]
     return f"#### Weights\n\n{said}\n\n{table(head, rows)}"

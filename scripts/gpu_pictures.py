@@ -10,11 +10,10 @@ from typing import Callable
 
 from figure_text import Document
 from gpu_figures import Measurements
-from gpu_targets import TARGETS
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from polypath.cli.plots.curves import draw_bandwidth, draw_speedup, label_sizes
+from polypath.cli.plots.curves import draw_bandwidth, draw_speedup, label_sizes, quartiles
 from polypath.cli.plots.style import COLOURS, footer, new_figure, render
 from polypath.cli.provenance import BARS, host_text, runs_text
 
@@ -24,7 +23,6 @@ MOST_LABELS = 5
 LINES_OF_SPEEDUPS = {
     "measured": "native time over ours,\nruns of both in turn",
     "simulated": "the same on the machine\nas calibration measured it",
-    "target": "what has to be reached\nover these sizes",
     "native": "the native copy",
 }
 LINES_OF_RATES = {
@@ -36,7 +34,7 @@ UNDER = 1.5  # the measured curve lies above lines of this order
 
 
 def speedup_data(measurements: Measurements) -> Document:
-    """Return the speed-ups of every series, its targets, and what the simulator says of it."""
+    """Return the speed-ups of every series, and what the simulator says of it."""
     data: Document = {}
     for name, bench in measurements.series().items():
         data[name] = {
@@ -44,7 +42,6 @@ def speedup_data(measurements: Measurements) -> Document:
             "native_call": bench["native_call"],
             "results": [_with_runs(result, "bytes", "speedup") for result in bench["results"]],
             "simulated": _simulated_speedups(measurements, name),
-            "targets": [[t.smallest, t.largest, t.ratio] for t in TARGETS if t.series == name],
         }
     return data
 
@@ -93,14 +90,14 @@ def _picked(document: Document, *keys: str) -> Document:
 
 
 def draw_speedups(data: Document, file_format: str) -> bytes:
-    """Return the picture of all speed-ups over size, with the targets as lines."""
+    """Return the picture of all speed-ups over size."""
     title = "Speed-up over the native copy by message size: 1 is as fast"
     return render(_grid(data, title, speedup_panel, LINES_OF_SPEEDUPS), file_format)
 
 
 def draw_bandwidths(data: Document, file_format: str) -> bytes:
-    """Return the picture of all bandwidths over size, beside the native copy."""
-    title = "Bandwidth in GB/s by message size, beside the native copy"
+    """Return the picture of all bandwidths over size, and of the native copy's."""
+    title = "Bandwidth in GB/s by message size, and that of the native copy"
     return render(_grid(data, title, rate_panel, LINES_OF_RATES), file_format)
 
 
@@ -116,7 +113,7 @@ def _grid(
     cells = [axes for row in figure.subplots(rows, COLUMNS, squeeze=False) for axes in row]
     for axes, (name, series) in zip(cells, data.items()):
         panel(axes, series)
-        axes.set_title(f"{name}\nbeside {series['native_call']}", fontsize=8)
+        axes.set_title(f"{name}\nagainst {series['native_call']}", fontsize=7.5)
         axes.tick_params(labelsize=8)
         axes.set(xlabel="", ylabel="")
     for axes in cells[len(data) :]:
@@ -148,7 +145,7 @@ def _runs(data: Document) -> str:
 
 
 def speedup_panel(axes: Axes, series: Document) -> None:
-    """Draw one series' speed-ups, its targets, each over its sizes, and the simulated ones."""
+    """Draw one series' speed-ups and the simulated ones."""
     results = sorted(series["results"], key=lambda result: int(result["bytes"]))
     sizes = [int(result["bytes"]) for result in results]
     draw_speedup(axes, results)
@@ -160,18 +157,11 @@ def speedup_panel(axes: Axes, series: Document) -> None:
         points = tuple(zip(*simulated))
         axes.plot(*points, ":", color=COLOURS[2], linewidth=2, zorder=UNDER, label="simulated")
         heights += [height for _, height in simulated]
-    for smallest, largest, ratio in series["targets"]:
-        span = _span(max(smallest, sizes[0]), min(largest, sizes[-1]))
-        axes.plot(span, (ratio, ratio), color=COLOURS[1], label="target", zorder=UNDER)
-        heights.append(ratio)
+    bars = [quartiles(result, "speedup") or () for result in results]
+    heights += [end for bar in bars for end in bar]
     margin = max(0.05, 0.12 * (max(heights) - min(heights)))
     axes.set_ylim(min(heights) - margin, max(heights) + 2 * margin)
     label_sizes(axes, sizes, MOST_LABELS)
-
-
-def _span(first: int, last: int) -> tuple[float, float]:
-    """Return the ends of a target's line; one of a single size is drawn around it."""
-    return (first / 1.4, last * 1.4) if first == last else (first, last)
 
 
 def rate_panel(axes: Axes, series: Document) -> None:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 SOURCES = IMAGES / "sources.json"
 SIMULATED = ROOT / "results" / "simulated"
-MEASURED = Measurements(ROOT / "results" / "h200x4")
+MEASURED = Measurements(ROOT / "results" / "h100x4")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from figure_text import GAINS, Document, table
+from figure_text import GAINS, Document, size_text, table
 from simulations import RESULTS, measure, results_of
 
 MACHINES = ("h200x4", "beluga", "dgx-a100")
@@ -43,3 +43,15 @@ def many_block() -> str:
             rows.append(_row([f"`{machine}`, simulated", way], results_of(_file(machine, *ends))))
     sizes = [f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB" for size in SIZES]
     return table(["machine", "way", *sizes], rows)
+
+
+def batches_block() -> str:
+    """Return what batches of an unmodified program gain, a size per column."""
+    document = json.loads(MEASURED.read_text(encoding="utf-8"))
+    ratios = {(each["way"], each["bytes"]): each["ratio"] for each in document["batches"]}
+    sizes = sorted({size for _, size in ratios})
+    rows = [
+        [way, *(f"{ratios[way, size]:.2f}" for size in sizes)]
+        for way in dict.fromkeys(way for way, _ in ratios)
+    ]
+    return table(["512 blocks in one batch", *map(size_text, sizes)], rows)

@@ -16,10 +16,8 @@ def simulate() -> None:
     for machine in MACHINES:
         for operation in PLACES:
             measure(f"{machine}-{operation}", operation, machine, "--sizes", SIZES)
-    polypath(
-        "plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--executor", "stream",
-        "--json", str(plans / "beluga-64M.json"),
-    )  # fmt: skip
+    picture = ("plan", "gpu0", "gpu1", "64M", "--machine", "beluga")
+    polypath(*picture, "--json", str(plans / "beluga-64M.json"))
 
 
 def summary_table() -> str:

@@ -9,7 +9,9 @@ import jsonschema
 import pytest
 import result_schemas
 from cli_runner import assert_refused, polypath, succeed
-from polypath.cli.plots.calibration import draw_rows
+from polypath import reports
+from polypath.cli.calibration_tables import groups_of
+from polypath.cli.plots.calibration import draw_rows, row_names
 from polypath.cli.plots.style import new_figure
 
 MACHINE_SCHEMA = json.loads((Path(__file__).parents[2] / "machines" / "schema.json").read_text())
@@ -146,7 +148,7 @@ def test_the_picture_has_a_row_for_every_kind_of_number(tmp_path: Path):
     run = succeed("calibrate", "--machine", "h200x4", "--json", "-", "--plot", picture)
 
     text = picture.read_text()
-    assert "h200x4: measured beside nominal" in text
+    assert "h200x4: measured and nominal" in text
     for name in ("gpu[0-3] → gpu[0-3] bandwidth", "gpu[0-3].ingress capacity", "launch a graph"):
         assert name in text
     # Nominally zero: no ratio to draw, but the number stands there.
@@ -167,6 +169,15 @@ def test_a_point_is_measured_by_nominal():
     points = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
     assert points["measured"] == [pytest.approx(0.8), pytest.approx(1.2)]
     assert points["measured: at least"] == []
+
+
+def test_rows_of_costs_for_every_node_say_of_which_call() -> None:
+    numbers = reports.calibrate("beluga")["numbers"]
+
+    names = row_names(groups_of(numbers))
+
+    assert {"launch a graph, for every node", "make a graph executable, for every node"} <= {*names}
+    assert len(names) == len({*names})
 
 
 def test_a_picture_of_no_known_format_is_refused_before_the_work(cache: Path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 import subprocess
 import sys
@@ -14,8 +16,13 @@ from polypath import install, reports
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGES = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]  # which tells of the past
+LONGEST_README = 120  # lines
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+INLINE = re.compile(r"`([^`]*)`")
+CALL = re.compile(r"(?:\$ )?(?:[A-Z_]+=\S+ )*polypath ([a-z]+(?: .*)?)$")
 CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SOURCE_PATH = re.compile(r"`((?:src|tests|docs|python|machines|scripts|include|cmake)/[\w./-]+)`")
 VARIABLE = re.compile(r"\bPOLYPATH_[A-Z_]+\b")
@@ -52,7 +59,7 @@ def broken_links(document: Path) -> list[str]:
     return broken
 
 
-def code_blocks(language: str, text: str = README) -> list[str]:
+def code_blocks(language: str, text: str) -> list[str]:
     return [code for kind, code in CODE_BLOCK.findall(text) if kind == language]
 
 
@@ -105,18 +112,51 @@ def test_named_commands_exist(document: Path) -> None:
     assert missing == []
 
 
-def test_readme_names_most_commands() -> None:
-    assert command_names(README) >= {"plan", "bench", "tune", "trace", "info", "machines"}
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= LONGEST_README
 
 
-def test_readme_options_exist() -> None:
-    for line in "\n".join(code_blocks("")).splitlines():
-        if not line.startswith("polypath "):
-            continue
-        command, *words = line.split()[1:]
-        help_text = polypath(command, "--help").stdout
-        for option in (word for word in words if word.startswith("--")):
-            assert option in help_text, line
+def test_the_command_line_names_most_commands() -> None:
+    assert command_names(COMMANDS) >= {"plan", "bench", "tune", "trace", "info", "machines"}
+
+
+def calls_of(text: str) -> list[list[str]]:
+    """Return the words of every call of `polypath` in code, up to a program that it runs."""
+    code = "\n".join(code for _, code in CODE_BLOCK.findall(text)).replace("\\\n", " ")
+    code += "\n" + "\n".join(" ".join(c.split()) for c in INLINE.findall(CODE_BLOCK.sub("", text)))
+    lines = (re.sub(r"\s+#.*|\"[^\"]*\"", "", line) for line in code.splitlines())
+    calls = [found[1].split() for line in lines if (found := CALL.match(line))]
+    return [list(itertools.takewhile(lambda word: word != "--", words)) for words in calls]
+
+
+@functools.cache
+def help_of(command: str) -> str:
+    return polypath(command, "--help").stdout
+
+
+def wrong_words(words: list[str]) -> list[str]:
+    """Return what is no option of the command, and what `bench` cannot measure."""
+    command, *rest = words
+    options = [word.partition("=")[0] for word in rest if word.startswith("--")]
+    wrong = [option for option in options if not re.search(rf"{option}\b", help_of(command))]
+    if command == "bench" and rest and rest[0].isalpha() and rest[0].islower():
+        wrong += [rest[0]] if rest[0] not in help_of("bench") else []
+    return wrong
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda path: path.name)
+def test_commands_can_be_carried_out_as_they_are_written(document: Path) -> None:
+    calls = calls_of(text_of(document))
+
+    assert [(" ".join(call), wrong) for call in calls if (wrong := wrong_words(call))] == []
+
+
+def test_calls_are_found_and_judged() -> None:
+    text = "`polypath plan gpu0 --no-such x`\n```\nA=1 polypath run -- a --b  # c\n```\n"
+
+    assert calls_of(text) == [["run"], ["plan", "gpu0", "--no-such", "x"]]
+    assert wrong_words(["plan", "gpu0", "--no-such", "x"]) == ["--no-such"]
+    assert wrong_words(["bench", "weights", "--sizes", "1M"]) == ["weights"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +172,7 @@ def test_python_examples_run(code: str) -> None:
 
 
 def test_c_example_compiles_and_runs(tmp_path: Path) -> None:
-    (code,) = code_blocks("c")
+    code = code_blocks("c", text_of(ROOT / "docs" / "c.md"))[0]
     (tmp_path / "copy.c").write_text(code, encoding="utf-8")
     program = tmp_path / "copy"
     include, library = install.include_dir(), install.library_dir()

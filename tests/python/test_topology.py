@@ -87,6 +87,37 @@ def test_the_network_adapter_hangs_on_its_host() -> None:
     assert ends_of(topology_of("cedar").lines, "adapter") == {("hfi0", "host0")}
 
 
+def with_adapters(users: dict[str, list[str]]) -> dict[str, Any]:
+    """Return eight H200s whose network ends are these adapters, each with what uses it."""
+    machine: dict[str, Any] = reports.machine("h200x8")
+    ends = []
+    for name, places in users.items():
+        for way in ("out", "in"):
+            capacity = {"value": 50e9, "unit": "B/s", "source": "a test"}
+            machine["resources"].append(
+                {"name": f"{name}.{way}", "kind": "adapter", "capacity": capacity}
+            )
+        uses = {way: [{"resource": f"{name}.{way}"}] for way in ("out", "in")}
+        ends += [{"place": place, **uses} for place in places]
+    return {**machine, "network": {"ends": ends}}
+
+
+def test_an_adapter_that_one_gpu_has_for_itself_is_in_its_box() -> None:
+    machine = with_adapters({f"mlx5_{k}": [f"gpu{k}"] for k in range(8)})
+
+    topology = Topology(machine)
+
+    assert topology.adapters == {} and ends_of(topology.lines, "adapter") == set()
+    texts = picture.Layout(topology).texts
+    assert texts["gpu7"] == "gpu7\nH200\nmlx5_7\n50.0 GB/s each way"
+
+
+def test_an_adapter_that_gpus_share_has_lines_to_them() -> None:
+    topology = Topology(with_adapters({"ib0": ["gpu0", "gpu1"]}))
+
+    assert ends_of(topology.lines, "adapter") == {("ib0", "gpu0"), ("ib0", "gpu1")}
+
+
 def test_a_hosts_memory_says_what_it_gives() -> None:
     assert topology_of("dgx-a100").memory_text("host0") == "memory 164 GB/s"
     assert topology_of("h200x4").memory_text("host0") == "memory 151 GB/s, writes 124"

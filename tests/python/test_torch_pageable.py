@@ -106,4 +106,4 @@ def test_a_file_has_the_fields_of_the_stored_one_and_the_readme_reads_both() -> 
     fixed = ("schema", "bytes", "what", "command")
     assert list(made) == list(stored)
     assert [made[name] for name in fixed] == [stored[name] for name in fixed]
-    assert "X1 9.0 and 45 GB/s, from 0.25 s" in one_gpu_figures.program_text(made)
+    assert "X1 9.0 and 45 GB/s, the first fast copy 0.25 s" in one_gpu_figures.program_text(made)

@@ -12,6 +12,7 @@ from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, footer, new_figure,
 
 ROW = 0.27  # inches
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
+CONTINUED = "... "  # begins the name of a cost that goes with the one before
 CLOSEST = 0.07  # of the axis, between two labels
 
 Group = list[Document]
@@ -30,7 +31,7 @@ def draw(calibration: Document, file_format: str) -> bytes:
     for axes, (title, rows) in zip(_axes(figure, heights), parts):
         axes.set_title(f"{title}, measured / nominal", fontsize=10, loc="left")
         draw_rows(axes, rows)
-    figure.suptitle(f"{calibration['machine']}: measured beside nominal", fontweight="bold")
+    figure.suptitle(f"{calibration['machine']}: measured and nominal", fontweight="bold")
     footer(figure, _origin(calibration), figure.axes[0].get_legend_handles_labels()[0])
     return render(figure, file_format)
 
@@ -51,7 +52,7 @@ def draw_rows(axes: Axes, groups: list[Group]) -> None:
     axes.axvline(1, color=NATIVE, linewidth=1.4, label="nominal")
     _draw_points(axes, groups, at_least=False)
     _draw_points(axes, groups, at_least=True)
-    names = [names_text(group).replace("->", "→") for group in groups]
+    names = row_names(groups)
     axes.set_yticks(range(len(groups)), names, fontsize=8)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     for row, group in enumerate(groups):
@@ -61,6 +62,20 @@ def draw_rows(axes: Axes, groups: list[Group]) -> None:
     axes.grid(axis="x", color=FAINT)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
+
+
+def row_names(groups: list[Group]) -> list[str]:
+    """Return what each row is; a cost for every node says of which call."""
+    names: list[str] = []
+    before = ""
+    for group in groups:
+        name = names_text(group).replace("->", "→")
+        if name.startswith(CONTINUED):
+            name = f"{before}, {name[len(CONTINUED) :]}"
+        else:
+            before = name
+        names.append(name)
+    return names
 
 
 def _draw_points(axes: Axes, groups: list[Group], at_least: bool) -> None:

@@ -92,10 +92,12 @@ def draw_error_bars(
     colour: str,
 ) -> None:
     """Draw a bar over each range, at its place; nothing where there is none."""
-    for place, height, bar in zip(places, heights, ranges):
-        if bar:
-            lengths = [[max(0.0, height - bar[0])], [max(0.0, bar[1] - height)]]
-            axes.errorbar([place], [height], lengths, fmt="none", ecolor=colour, capsize=3)
+    drawn = [(x, y, bar) for x, y, bar in zip(places, heights, ranges) if bar]
+    if drawn:
+        below = [max(0.0, y - bar[0]) for _, y, bar in drawn]
+        above = [max(0.0, bar[1] - y) for _, y, bar in drawn]
+        middles = [x for x, _, _ in drawn], [y for _, y, _ in drawn]
+        axes.errorbar(*middles, [below, above], fmt="none", ecolor=colour, capsize=3)
 
 
 def _annotate(axes: Axes, size: int, speedup: float) -> None:

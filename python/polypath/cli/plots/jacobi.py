@@ -10,7 +10,8 @@ from polypath.cli.plots.curves import draw_error_bars, label_sizes, quartiles
 from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, footer, new_figure, render
 from polypath.cli.provenance import footer_text
 
-DASHES = ("-", "-", "--", ":")  # ways that take equally long lie on each other
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+THICKEST, THINNER = 4.0, 0.5  # ways that take equally long lie on each other
 
 Line = list[tuple[int, Document]]
 
@@ -58,8 +59,11 @@ def _draw_lines(axes: Axes, lines: dict[str, Line], key: str, scale: float) -> N
             [size for size, _ in line],
             values,
             color=colour,
-            marker="o",
-            linestyle=DASHES[number % 4],
+            linewidth=max(1.0, THICKEST - THINNER * number),
+            marker=MARKERS[number % len(MARKERS)],
+            markersize=max(4.0, 10.0 - number),
+            markerfacecolor="none",
+            markeredgewidth=1.5,
             label=name,
         )
     axes.grid(color=FAINT)

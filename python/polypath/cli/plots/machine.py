@@ -23,6 +23,8 @@ LINE_HEIGHT = 0.17  # of text in a box
 SWITCH_LEVEL = 1.6
 LEVEL_STEP = 1.9  # from GPUs down to what they share, to hosts, to what hosts share
 MARGIN = 0.9
+UNIT, SMALL_UNIT = 1.1, 0.9  # inches; text of a picture that is fitted in is larger by the second
+MANY_GPUS = 6
 MOST_LABELS = 12  # lines of a kind; more are told apart by the legend alone
 NEAR_START = 0.3  # where a line down has its label: other lines cross it further on
 
@@ -40,7 +42,8 @@ def figure_of(machine: Document, simulated: bool = True) -> Figure:
     topology = Topology(machine)
     layout = Layout(topology)
     width, height = layout.size()
-    figure = new_figure(max(7.5, 1.1 * width), 1.1 * height + 1.7)
+    unit = UNIT if len(topology.gpus) < MANY_GPUS else SMALL_UNIT
+    figure = new_figure(max(7.5, unit * width), unit * height + 1.7)
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.set_xlim(*layout.across)
@@ -67,7 +70,7 @@ class Layout:
         self.texts: dict[str, str] = {}
         self.colours: dict[str, str] = {}
         for index, gpu in enumerate(topology.gpus):
-            text = f"{gpu['name']}\n{_wrapped(gpu['model'])}"
+            text = f"{gpu['name']}\n{_wrapped(gpu['model'])}{self._adapter_text(gpu['name'])}"
             self._add(gpu["name"], (SPACING * index, 0.0), text, GPU)
         self._middle = SPACING * (len(topology.gpus) - 1) / 2
         level = -LEVEL_STEP
@@ -105,6 +108,10 @@ class Layout:
         end_half = self.box_of(line.end)[1] / 2
         return (start[0], start[1] - down * half), (end[0], end[1] + down * end_half), False
 
+    def _adapter_text(self, gpu: str) -> str:
+        own = self._topology.own_adapters.get(gpu)
+        return f"\n{own.text()}" if own else ""
+
     def _add(self, name: str, position: Point, text: str, colour: str) -> None:
         self.positions[name], self.texts[name], self.colours[name] = position, text, colour
 
@@ -124,7 +131,7 @@ class Layout:
 
     def _add_shared(self, shared: list[Shared], level: float, below: bool) -> None:
         """Place each shared resource amid what uses it: below hosts, or above them below GPUs."""
-        users = {each.name: (each.hosts if below else each.gpus) for each in shared}
+        users = {each.name: (below and each.hosts) or each.gpus for each in shared}
         places = _apart({name: self._mean(mine, self._middle) for name, mine in users.items()})
         for each in shared:
             self._add(each.name, (places[each.name], level), each.text(), SHARED)

@@ -29,7 +29,7 @@ def draw(document: Document, file_format: str) -> bytes:
     highest = max(_highest(result) for result in document["results"])
     axes[0][0].set_ylim(0, 1.08 * highest)  # of all columns: they share it
     axes[0][0].set_ylabel("bandwidth, GB/s")
-    axes[1][0].set_ylabel("speed-up over native")
+    axes[1][0].set_ylabel("speed-up by Polypath")
     kept = any("spread" in result for result in document["results"])
     remark = f"Medians of {document['repeats']} rounds. Shaded: from the worst to the best round."
     remark += f" {BARS}" if kept else ""
@@ -48,7 +48,7 @@ def _draw_operation(upper: Axes, lower: Axes, name: str, results: list[Document]
     upper.set_title(name)
     for axes in (upper, lower):
         axes.grid(color=FAINT)
-    upper.legend(frameon=False, title="dashed: native")
+    upper.legend(frameon=False, title="solid: with Polypath\ndashed: without")
     label_sizes(lower, sorted({result["bytes"] for result in results}), MOST_LABELS)
 
 

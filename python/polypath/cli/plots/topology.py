@@ -3,7 +3,7 @@
 A resource that belongs to one place is part of that place: a host's memory is written into its box,
 a GPU's own link is the line that leaves it. One that several places use becomes a box of its own,
 with its capacity once, and lines lead through it: the uplink of a PCIe switch, the link between two
-sockets, a network adapter.
+sockets, a network adapter. An adapter that one GPU has for itself is part of that GPU.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class Topology:
         self.uplinks = self._uplinks()
         self.sockets: dict[str, Shared] = {}
         self.adapters = self._adapters(machine.get("network"))
+        self.own_adapters = self._own_adapters()
         self.notes: list[str] = [*self._port_notes()]
         own = [*self._switch_lines(), *self._pair_lines()]  # finds out what shared ones lead to
         self.lines = list(dict.fromkeys([*own, *self._lines_of_shared()]))
@@ -257,12 +258,19 @@ class Topology:
                 )
         return found
 
+    def _own_adapters(self) -> dict[str, Shared]:
+        """Return the adapters that one GPU has for itself, by the GPU; they are part of its box."""
+        own = [s for s in self.adapters.values() if not s.hosts and len(set(s.gpus)) == 1]
+        for shared in own:
+            del self.adapters[shared.name]
+        return {shared.gpus[0]: shared for shared in own}
+
     def _lines_of_shared(self) -> Iterator[Line]:
         kinds = (("uplink", self.uplinks), ("socket", self.sockets), ("adapter", self.adapters))
         for kind, group in kinds:
             for shared in group.values():
-                for host in shared.hosts:
-                    yield Line(shared.name, host, kind, shared.rates())
+                for place in shared.hosts or shared.gpus:
+                    yield Line(shared.name, place, kind, shared.rates())
 
 
 def _owner(resource: str) -> str:
