@@ -36,6 +36,13 @@ TEST(NcclChoices, TakeTheSmallerGainBetweenTwoSizes) {
   EXPECT_DOUBLE_EQ(choices.gain(kSums, 1_GiB), 1);
 }
 
+TEST(NcclChoices, OfLongerCallsAreThoseOfTheLongestMeasured) {
+  Choices choices = measured();
+  choices.add(kSums, {1_GiB, Seconds{3}, Seconds{2}});
+
+  EXPECT_DOUBLE_EQ(choices.gain(kSums, 64_GiB), 1.5);
+}
+
 TEST(NcclChoices, LeaveWhatGainsNothingAndWhatWasNeverMeasured) {
   const Choices choices = measured();
 

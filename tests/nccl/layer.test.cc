@@ -255,7 +255,7 @@ TEST_F(NcclLayer, AGroupWithOneCallThatIsNcclsIsNcclsAsAWhole) {
   EXPECT_EQ(count(Fate::ours), 0);
 }
 
-// Earlier work in any of the streams comes before all calls of the group.
+// Earlier work in any of the streams comes before all calls of the group, later work behind them.
 TEST_F(NcclLayer, StreamsOfAGroupAreInOrderWithEachOther) {
   const CollectiveRequest request = request_of(Collective::all_reduce, 2'000'000);
   RankBuffers first(toy_.driver(), request), second(toy_.driver(), request);
@@ -264,15 +264,20 @@ TEST_F(NcclLayer, StreamsOfAGroupAreInOrderWithEachOther) {
   on_ranks([&](const Rank& rank) {
     sim::SimDriver& driver = toy_.driver();
     const StreamHandle other = driver.create_stream(gpus_[index(rank.number)]);
+    const Address copy = driver.allocate(gpus_[index(rank.number)], 4_KiB);
     (void)layer_.group_start();
-    (void)layer_.collective(call_of(rank, Operation::all_reduce, request, first));
+    const Call in_first = call_of(rank, Operation::all_reduce, request, first);
+    (void)layer_.collective(in_first);
     Call call = call_of(rank, Operation::all_reduce, request, second);
     call.stream = reinterpret_cast<Stream>(other.value);
     (void)layer_.collective(call);
     (void)layer_.group_end();
+    const Address result{reinterpret_cast<std::uintptr_t>(in_first.receive)};
+    driver.copy_native({.destination = copy, .source = result, .bytes = 4_KiB}, other);
     made_.arrive_and_wait();
     driver.synchronize(other);
     driver.synchronize(rank.stream);
+    driver.free(copy);
     driver.destroy_stream(other);
   });
 
