@@ -193,6 +193,18 @@ TEST(ParseMachine, SaysWhereTheTextIsNotJson) {
   EXPECT_THAT(complaint_about("{\"value\": 1e999}"), HasSubstr("mine.json "));
 }
 
+TEST(ParseMachine, SaysWhereTheTextIsNotUtf8) {
+  EXPECT_THAT(complaint_about("{\n  \"name\": \"caf\xe9\"\n}"),
+              HasSubstr("mine.json: line 2, column 15 is not UTF-8"));
+}
+
+TEST(ParseMachine, ShowsQuantitiesInTheFilesOwnUnits) {
+  const json early = {{"value", -3.5}, {"unit", "us"}, {"source", "guess"}};
+
+  EXPECT_THAT(complaint("/costs/copy", early),
+              HasSubstr("/costs/copy/value is -3.5 us (a time lies between 0 and 1 s)"));
+}
+
 TEST(ParseMachine, RefusesAKeyGivenTwice) {
   EXPECT_THAT(complaint_about(R"({"name": 1, "name": 2})"),
               HasSubstr("the key 'name' appears twice in one object"));
