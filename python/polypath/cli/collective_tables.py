@@ -36,7 +36,10 @@ def show_collective_plan(console: Console, plan: Document) -> None:
 def algorithms_table(algorithms: list[Document]) -> Table:
     """Return what each algorithm takes at its best, the fastest first."""
     numbers = ("time", "bus GB/s", "against the best", "pieces of")
-    table = new_table("algorithm", *numbers, "runs as", "paths", right=numbers)
+    table = new_table(
+        "algorithm", *numbers, "runs as", "paths",
+        right=numbers, spare=("paths", "runs as", "pieces of"),
+    )  # fmt: skip
     best = algorithms[0]["predicted_seconds"]
     for each in algorithms:
         table.add_row(
@@ -67,7 +70,10 @@ def show_collective_bench(console: Console, bench: Document) -> None:
 def collectives_table(results: list[Document]) -> Table:
     """Return a row per size and algorithm."""
     numbers = ("size", "time", "bus GB/s", "model")
-    table = new_table("size", "algorithm", "mode", *numbers[1:], "verified", right=numbers)
+    table = new_table(
+        "size", "algorithm", "mode", *numbers[1:], "verified",
+        right=numbers, spare=("verified", "model", "mode"),
+    )  # fmt: skip
     for result in results:
         name, chosen = result["algorithm"], result["chosen"]
         table.add_row(

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from rich.console import Console
 
-from polypath import parse_bytes, reports
+from polypath import reports
 from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
 from polypath.cli.collective_options import (
     AlgorithmsOption,
@@ -48,6 +48,7 @@ from polypath.cli.plan_words import (
 )
 from polypath.cli.plots import check_results, write_timeline
 from polypath.cli.sentences import Sentence
+from polypath.cli.sizes import parse_size
 from polypath.cli.tables import heading, paths_table, reasons_grid
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 
@@ -112,7 +113,7 @@ def plan(
 
 
 def _plan_of_one(wanted: OneTransfer, machine: str, fixed: dict[str, Any]) -> Document:
-    nbytes = parse_bytes(wanted.size)
+    nbytes = parse_size(wanted.size)
     return reports.plan(wanted.source, wanted.destination, nbytes, machine=machine, **fixed)
 
 

@@ -23,11 +23,12 @@ def check_picture(target: str | None) -> None:
     check_writable(target)
 
 
-def check_results(json_target: str | None, plot: str | None) -> None:
-    """Refuse what --json and --plot name if it cannot be written, before any work is done."""
+def check_results(json_target: str | None, plot: str | None, csv_target: str | None = None) -> None:
+    """Refuse files of these options that cannot be written, before any work is done."""
     check_writable(json_target)
+    check_writable(csv_target)
     check_picture(plot)
-    check_different(json=json_target, plot=plot)
+    check_different(json=json_target, plot=plot, csv=csv_target)
 
 
 def write_machine(machine: Document, target: str | None, simulated: bool) -> None:
