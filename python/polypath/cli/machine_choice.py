@@ -8,6 +8,7 @@ from typing import NamedTuple
 from polypath import _core, reports
 from polypath.cli.errors import UserError
 from polypath.cli.notices import notice
+from polypath.cli.stand_in import stand_in_text
 from polypath.messages import is_utf8
 
 DEFAULT_MACHINE = "h200x4"
@@ -24,9 +25,10 @@ class MachineChoice(NamedTuple):
     remark: str = ""
 
     def announce(self) -> None:
-        """Say on stderr which machine is simulated, unless it was asked for."""
-        if self.remark:
-            notice(self.remark)
+        """Say on stderr which machine is simulated, unless it was asked for; or not quite real."""
+        for line in (self.remark, "" if self.name else stand_in_text()):
+            if line:
+                notice(line)
 
 
 def choose_machine(option: str | None) -> MachineChoice:
