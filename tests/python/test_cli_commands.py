@@ -89,7 +89,9 @@ def test_tune_writes_all_as_json_and_keeps_for_use_what_gains(tmp_path: Path):
 def test_tune_advises_nothing_where_nothing_gains(tmp_path: Path):
     output = tmp_path / "tuned.json"
 
-    run = succeed("tune", "--machine", "h200x4", "--sizes", "1M", "host", "gpu0", "--output", output)
+    run = succeed(
+        "tune", "--machine", "h200x4", "--sizes", "1M", "host", "gpu0", "--output", output
+    )
 
     assert json.loads(output.read_text())["entries"] == []
     assert "None is faster" in run.stdout and "POLYPATH_TUNED" not in run.stdout

@@ -29,6 +29,10 @@ class WholeConsole(Console):
         """Print, with nothing cut off."""
         super().print(*objects, crop=crop, **settings)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command's end what status that has: rich would end with 1."""
+        raise BrokenPipeError
+
 
 def console_for(json_target: str | None) -> Console:
     """Return the console of the tables: stdout, or stderr where JSON takes stdout."""

@@ -65,6 +65,8 @@ def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
             "Write every transfer as SRC:DST:SIZE.",
         )
     if len(words) > 2 and words[0] in (*_core.patterns(), *_core.collectives()):
+        if not any(word[:1].isalpha() and meant_place(word) for word in words[1:]):
+            raise UserError(f"the request has '{words[2]}' left over", FORMS, "Write one of them.")
         raise UserError(
             f"{words[0]} between named places cannot be planned",
             f"{words[0]} is over all GPUs, and takes a size only",

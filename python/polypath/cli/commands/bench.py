@@ -64,7 +64,12 @@ from polypath.cli.output import (
 )
 from polypath.cli.pair_matrix import show_all_pairs
 from polypath.cli.plan_words import is_collective
-from polypath.cli.plots import check_results, write_curves, write_jacobi_curves
+from polypath.cli.plots import (
+    check_results,
+    write_collective_curves,
+    write_curves,
+    write_jacobi_curves,
+)
 from polypath.cli.provenance import scatter_text
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
@@ -154,7 +159,7 @@ def bench(
         return
     refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
-        _refuse_options_of_copies(operation, source, pieces, shares, chunks, window, plot)
+        _refuse_options_of_copies(operation, source, pieces, shares, chunks, window)
         choices = collective_choices(operation, executor, paths, gpus, chosen) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, results, choices)
         return
@@ -191,7 +196,7 @@ def bench_copies(
 
 def _refuse_options_of_copies(operation: str, source: str | None, *values: Any) -> None:
     _refuse_places(operation, source)
-    names = ("--pieces", "--shares", "--chunks", "--window", "--plot")
+    names = ("--pieces", "--shares", "--chunks", "--window")
     refuse(dict(zip(names, values)), "it is for copies")
 
 
@@ -232,6 +237,7 @@ def bench_collective(
             collective, sizes, machine=choice.name, progress=progress, **choices
         )
     results.write(document)
+    write_collective_curves(document, results.plot)
     choice.announce()
     show_collective_bench(results.console(), document)
     check_verified(document, choices["verify"])

@@ -46,7 +46,7 @@ from polypath.cli.plan_words import (
     SeveralTransfers,
     read_words,
 )
-from polypath.cli.plots import check_results, write_timeline
+from polypath.cli.plots import check_results, write_timeline, write_times
 from polypath.cli.sentences import Sentence
 from polypath.cli.sizes import parse_size
 from polypath.cli.tables import heading, paths_table, reasons_grid
@@ -87,7 +87,7 @@ def plan(
     of_collectives = collective_options(
         algorithms, element, reduction, root, in_place, any_order, nodes, counts
     )
-    of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
+    of_one = {"--shares": shares, "--chunks": chunks}
     of_several = {"--issuers": issuers, "--explain": explain or None}
     show: Callable[[Console, Document], None]
     if isinstance(wanted, Collective):
@@ -107,7 +107,7 @@ def plan(
         document = _joint_plan(wanted, choice.name, gpus, fixed)
         show = partial(show_joint_plan, explain=explain)
     write_json(document, json_target)
-    write_timeline(document, plot)
+    (write_timeline if isinstance(wanted, OneTransfer) else write_times)(document, plot)
     choice.announce()
     show(console_for(json_target), document)
 

@@ -97,7 +97,14 @@ def _trace_program(program: list[str], how: str, output: str) -> int:
         return NOT_EXECUTABLE
     status, document = ended
     write_json(document, output)
-    if not _copies(document):
+    early = document["otherData"]["copies_while_preparing"]
+    if early:
+        notice(
+            f"{early} {'copy was' if early == 1 else 'copies were'} native while Polypath was "
+            "still preparing (what copies need is made beside the program) Set "
+            "POLYPATH_PREPARE=now to have it made in the first copy."
+        )
+    elif not _copies(document) and not document["otherData"]["left_out"]:
         notice("no copy of the program was large enough to be looked at, or it used no GPU.")
     left_out = document["otherData"]["left_out"]
     if left_out:

@@ -46,6 +46,16 @@ def write_curves(bench: Document, target: str | None) -> None:
     _write(target, "pairs" if bench.get("all_pairs") else "curves", bench)
 
 
+def write_collective_curves(bench: Document, target: str | None) -> None:
+    """Draw bus bandwidth over size, a line for each algorithm."""
+    _write(target, "collectives", bench)
+
+
+def write_times(plan: Document, target: str | None) -> None:
+    """Draw what transfers that start together take, or what each algorithm of a collective does."""
+    _write(target, "bars", plan)
+
+
 def write_jacobi_curves(bench: Document, target: str | None) -> None:
     """Draw the time of an iteration and speed-up over the halo's size, a line per way."""
     _write(target, "jacobi", bench)
