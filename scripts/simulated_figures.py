@@ -17,7 +17,7 @@ def simulate() -> None:
         for operation in PLACES:
             measure(f"{machine}-{operation}", operation, machine, "--sizes", SIZES)
     polypath(
-        "plan", "gpu0", "gpu1", "64M", "--machine", "beluga", "--executor", "stream",
+        "plan", "gpu0", "gpu1", "64M", "--machine", "beluga",  # as the tutorial does
         "--json", str(plans / "beluga-64M.json"),
     )  # fmt: skip
 
