@@ -59,7 +59,6 @@ class MachineReader {
   double quantity(const JsonField& field, const char* what, std::span<const Unit> units,
                   bool nominal);
   // With `nominal`, what it was before it was measured, as with the reader's own.
-  static std::string as_written(const JsonField& field);
   Seconds duration(const JsonField& field, bool nominal = false);
   BytesPerSecond rate(const JsonField& field);
   Bytes size(const JsonField& field);

@@ -29,6 +29,11 @@ JsonComplaint complaint_about(std::string_view origin) {
           "Correct it; docs/machines.md describes the format."};
 }
 
+// With the file's own unit, in which its author looks for the mistake.
+std::string as_written(const JsonField& field) {
+  return fmt::format("is {} {}", field.at("value").number(), field.at("unit").text(kLongestName));
+}
+
 }  // namespace
 
 Machine MachineReader::read() {
@@ -82,11 +87,6 @@ double MachineReader::quantity(const JsonField& field, const char* what,
   }
   field.at("unit").reject(fmt::format("is '{}'", printable(wanted)),
                           fmt::format("the units of a {} are {}", what, fmt::join(names, ", ")));
-}
-
-// With the file's own unit, in which its author looks for the mistake.
-std::string MachineReader::as_written(const JsonField& field) {
-  return fmt::format("is {} {}", field.at("value").number(), field.at("unit").text(kLongestName));
 }
 
 Seconds MachineReader::duration(const JsonField& field, bool nominal) {

@@ -249,6 +249,18 @@ def test_a_terminal_without_unicode_gets_plain_characters():
     assert run.stdout.isascii()
 
 
+@pytest.mark.parametrize("arguments", ["bench --help", "paper put", "machines"])
+def test_characters_that_a_terminal_lacks_become_others(arguments: str):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+
+    run = subprocess.run(
+        [*COMMAND, *arguments.split()], env=environment, capture_output=True, check=False
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.isascii() and b"\\u" not in run.stdout and b"\\x" not in run.stdout
+
+
 def test_units():
     assert [size_text(n) for n in (0, 1023, 1536, 512 << 20)] == [
         "0 B", "1023 B", "1.5 KiB", "512 MiB",

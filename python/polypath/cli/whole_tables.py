@@ -11,6 +11,7 @@ from rich.text import Text
 
 GAP = 2  # between two columns
 SHORT = 10  # letters up to which a cell is never broken: "1.412 ms", "22.26 MiB"
+LONG = 24  # letters from which on a word is: a path
 
 
 class WholeTable(Table):
@@ -66,7 +67,7 @@ class WholeTable(Table):
 def _need(console: Console, options: ConsoleOptions, column: Column) -> tuple[int, int]:
     header = Measurement.get(console, options, str(column.header))
     cells = [Measurement.get(console, options, cell) for cell in column.cells]
-    whole = [cell.maximum if cell.maximum <= SHORT else cell.minimum for cell in cells]
+    whole = [cell.maximum if cell.maximum <= SHORT else min(cell.minimum, LONG) for cell in cells]
     return max([header.minimum, *whole]), max([header.maximum, *(each.maximum for each in cells)])
 
 
