@@ -85,12 +85,21 @@ def test_machines_that_come_along_have_no_remarks() -> None:
         assert remarks_on(reports.machine(machine["name"])) == []
 
 
-def test_a_file_that_is_shown_has_its_remarks_beside(beluga: Machine, tmp_path: Path) -> None:
-    without_host(beluga)
+@pytest.mark.parametrize("command", [("info",), ("plan", "gpu0", "gpu1", "64M")])
+def test_a_file_that_is_used_has_its_first_remark_beside(
+    command: tuple[str, ...], beluga: Machine, tmp_path: Path
+) -> None:
+    set_latency(beluga, "ms")
+    sound = succeed(*command, "--machine", "beluga")
+    file = written(beluga, tmp_path)
 
-    run = succeed("info", "--machine", written(beluga, tmp_path))
+    one = succeed(*command, "--machine", file)
+    with_another_resource(beluga)
+    two = succeed(*command, "--machine", written(beluga, tmp_path))
 
-    assert "gpu2 has no hop from or to a host" in run.stderr
+    assert sound.stderr == ""
+    assert one.stderr.count("\n") == 1 and "is 3.300 ms" in one.stderr
+    assert two.stderr.count("\n") == 1 and f"info --check {file}" in two.stderr
 
 
 def test_a_file_in_this_folder_needs_no_path(

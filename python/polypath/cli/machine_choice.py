@@ -26,7 +26,7 @@ class MachineChoice(NamedTuple):
 
     def announce(self) -> None:
         """Say on stderr which machine is simulated, unless it was asked for; or not quite real."""
-        for line in (self.remark, "" if self.name else stand_in_text()):
+        for line in (self.remark, oddity_of(self.name) if self.name else stand_in_text()):
             if line:
                 notice(line)
 
@@ -43,6 +43,21 @@ def choose_machine(option: str | None) -> MachineChoice:
     if real:
         return MachineChoice("", note)
     return MachineChoice(DEFAULT_MACHINE, NO_GPU)
+
+
+def is_file(name: str) -> bool:
+    """Return whether the name of a machine is that of a file."""
+    return "/" in name or name.endswith(".json")
+
+
+def oddity_of(name: str) -> str:
+    """Return the first thing that is odd about a machine's file, and how to see the others."""
+    from polypath.cli.machine_remarks import remarks_on
+
+    remarks = remarks_on(reports.machine(name)) if is_file(name) else []
+    if len(remarks) < 2:
+        return "".join(remarks)
+    return f"{remarks[0]} 'polypath info --check {name}' says what else is odd."
 
 
 def named_machine(option: str | None) -> str:

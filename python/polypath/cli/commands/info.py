@@ -11,7 +11,7 @@ from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.collective_options import refuse
 from polypath.cli.declared import Option
 from polypath.cli.learnt_table import learnt_table
-from polypath.cli.machine_choice import choose_machine, named_machine
+from polypath.cli.machine_choice import choose_machine, is_file, named_machine
 from polypath.cli.machine_remarks import remarks_on
 from polypath.cli.machine_tables import (
     bandwidth_table,
@@ -22,7 +22,6 @@ from polypath.cli.machine_tables import (
     places_table,
     resources_table,
 )
-from polypath.cli.notices import notice
 from polypath.cli.options import JsonOption, MachineOption, PlotOption
 from polypath.cli.output import Document, console_for, write_json
 from polypath.cli.plots import check_results, write_machine
@@ -58,8 +57,6 @@ def info(
     write_json(document, json_target)
     write_machine(document, plot, simulated=choice.name != "")
     choice.announce()
-    for remark in remarks_on(document) if _is_file(choice.name) else ():
-        notice(remark)
     calibration = reports.calibration(choice.name)
     _show_machine(console_for(json_target), document, simulated=choice.name != "")
     if calibration:
@@ -70,18 +67,13 @@ def info(
 
 def _check(file: str) -> None:
     """Say what is odd about a file that can be read; end with an error if anything is."""
-    name = named_machine(file if _is_file(file) else f"./{file}")
+    name = named_machine(file if is_file(file) else f"./{file}")
     remarks = remarks_on(reports.machine(name))
     for remark in remarks:
         print(f"{file}: {remark}")
     if remarks:
         sys.exit(RUN_ERROR)
     print(f"{file}: nothing is wrong or odd.")
-
-
-def _is_file(name: str) -> bool:
-    """Return whether the name of a machine is that of a file."""
-    return "/" in name or name.endswith(".json")
 
 
 def _show_settings(json_target: Optional[str]) -> None:
