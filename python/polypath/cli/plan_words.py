@@ -64,19 +64,25 @@ def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
             FORMS,
             "Write every transfer as SRC:DST:SIZE.",
         )
-    if len(words) > 2 and words[0] in (*_core.patterns(), *_core.collectives()):
-        if not any(word[:1].isalpha() and meant_place(word) for word in words[1:]):
-            raise UserError(f"the request has '{words[2]}' left over", FORMS, "Write one of them.")
+    _refuse_left_over(words)
+    if len(words) == 3:
+        return OneTransfer(*words)
+    return _pattern(*words)
+
+
+def _refuse_left_over(words: Sequence[str]) -> None:
+    """Refuse more words than a transfer has, or a pattern or collective."""
+    is_pattern = words[0] in (*_core.patterns(), *_core.collectives())
+    most = 2 if is_pattern else 3
+    if len(words) <= most:
+        return
+    if is_pattern and any(word[:1].isalpha() and meant_place(word) for word in words[1:]):
         raise UserError(
             f"{words[0]} between named places cannot be planned",
             f"{words[0]} is over all GPUs, and takes a size only",
             f"Write for example {words[0]} 64M; --gpus COUNT takes the first GPUs only.",
         )
-    if len(words) > 3:
-        raise UserError(f"the request has '{words[3]}' left over", FORMS, "Write one of them.")
-    if len(words) == 3:
-        return OneTransfer(*words)
-    return _pattern(*words)
+    raise UserError(f"the request has '{words[most]}' left over", FORMS, "Write one of them.")
 
 
 def is_collective(name: str, by_algorithms: bool) -> bool:
