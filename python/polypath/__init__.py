@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from polypath import reports
     from polypath._core import (
         Buffer,
-        Context,
         Error,
         Stream,
         ThreadGroup,
@@ -19,7 +18,9 @@ if TYPE_CHECKING:
         version,
     )
     from polypath.collectives import Collectives
-    from polypath.tensors import copy, copy_many, to
+    from polypath.context import Context
+    from polypath.moving import to
+    from polypath.tensors import copy, copy_many
 
     __version__: str
 
@@ -42,9 +43,10 @@ __all__ = [
 
 _MODULES = {
     "Collectives": "collectives",
+    "Context": "context",
     "copy": "tensors",
     "copy_many": "tensors",
-    "to": "tensors",
+    "to": "moving",
 }  # of the names that are not the library's own, which are in _core
 
 
@@ -65,4 +67,6 @@ def _load(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Return what the package offers: its modules and what they import are its own business."""
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *__all__})

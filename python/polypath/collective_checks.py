@@ -117,6 +117,15 @@ def elements_of(count: Any) -> int:
     )
 
 
+def collective_name(name: Any) -> str:
+    """Return the library's name of a collective: "all_reduce", as methods are called, does too."""
+    if isinstance(name, str):
+        return name.replace("_", "")
+    raise TypeError(
+        message(f"collective {name!r} cannot be used", "it is no name", "Name one: 'all_reduce'.")
+    )
+
+
 def operation_name(op: Any) -> str:
     """Return the name of a reduction where it comes from: ReduceOp.SUM of PyTorch, np.maximum."""
     if isinstance(op, str):

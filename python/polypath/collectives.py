@@ -13,6 +13,7 @@ from polypath._core import CollectiveRank, Context, PersistentCall, ThreadGroup,
 from polypath.collective_calls import Calls
 from polypath.collective_checks import (
     addresses_like,
+    collective_name,
     counts_of,
     elements_of,
     operation_name,
@@ -227,15 +228,16 @@ class Collectives:
     ) -> dict[str, Any]:  # fmt: skip
         """Make what such calls need, and return what was chosen for them.
 
-        `collective` is "allreduce", "reduce", "reducescatter", "allgather", "alltoall",
-        "alltoallv" or "broadcast"; `elements` counts what one rank gives of allgather, gets of
-        reducescatter, and gives each other rank of alltoall; of alltoallv it is 1, and `counts`
-        say the rest. Waits for all ranks, if such a call is the first.
+        `collective` is a method's name, "all_reduce", or the command line's, "allreduce", of all
+        but send_receive; `elements` counts what one rank gives of all_gather, gets of
+        reduce_scatter, and gives each other rank of all_to_all; of all_to_all_v it is 1, and
+        `counts` say the rest. Waits for all ranks, if such a call is the first.
         The answer has algorithm, executor, piece_bytes, several_paths and predicted_seconds, which
         is None among nodes: nothing is predicted there.
         """
         element = type_name(dtype)
         size = elements_of(elements) * size_of(element)
+        collective = collective_name(collective)
         where = addresses_like(collective, size, in_place, self.rank)
         blocks = counts_of(counts, self.size) if counts else ()
         name = operation_name(op)

@@ -140,6 +140,16 @@ def _options(words: list[str], begin: int, grammar: Grammar) -> Iterator[tuple[i
         at += 1 + grammar.words_of(words[at], "".join(words[at + 1 : at + 2]))
 
 
+def words_for_open_mpi(command: list[str]) -> list[str]:
+    """Return the words of a line that are options of Open MPI's launcher, and their values."""
+    found: list[str] = []
+    for begin in _programs(command):
+        for at, _ in _options(command, begin, OPEN_MPI):
+            following = "".join(command[at + 1 : at + 2])
+            found += command[at : at + 1 + OPEN_MPI.words_of(command[at], following)]
+    return found
+
+
 def _exported(words: list[str], begin: int, passed: Passed) -> set[str]:
     """Merge what -x hands on with ours; return the names of it."""
     named = set()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from polypath import launcher_lines, preloading, program_file
+from polypath import launcher_lines, open_mpi_wheel, preloading, program_file
 from polypath.install import preload_library, ucx_plugin_dir
 from polypath.preloading import SLURM_LAUNCHER, is_launcher
 
@@ -101,6 +101,10 @@ def plan_launch(
     if announced and way == "preload":
         added[preloading.SAYS_SO] = preloading.BY_RANK_0 if launcher else preloading.BY_ITSELF
     arguments, own, notes = _pass_on(list(command), launcher, added, around)
+    if launcher is LauncherFamily.OPEN_MPI:
+        options = launcher_lines.words_for_open_mpi(list(command))
+        advice = open_mpi_wheel.gpu_advice(Path(program).absolute(), options, around)
+        notes = (*notes, *advice)
     if way == "plugin":
         notes = ("UCX before 1.21 has no plugin folder, and copies as it always does.", *notes)
     elif launcher is None:

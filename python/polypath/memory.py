@@ -31,6 +31,7 @@ class Memory:
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # in bytes; only where it is not contiguous
     element: str = ""  # the elements' type, "float32"; empty where it is not known
+    traced: bool = False  # there are no bytes yet: PyTorch writes down what a program does
 
     @property
     def plain(self) -> bool:
@@ -146,6 +147,9 @@ class Framework:
 
     def note_write(self, thing: Any) -> None:
         """Tell the framework that the tensor has other values now."""
+
+    def check_maker(self) -> None:
+        """Raise ImportError where nothing can hold such a tensor on a GPU."""
 
     def empty_like(self, thing: Any, gpu: int | None) -> Any:
         """Return a new tensor of the same type and shape on a GPU, or on the host."""

@@ -25,10 +25,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polypath import _core, report_texts
-from polypath.collective_reports import collective_bench as collective_bench
-from polypath.collective_reports import collective_plan as collective_plan
+from polypath.collective_reports import collective_bench, collective_plan
 from polypath.report_texts import Progress as Progress
 from polypath.report_texts import Report as Report
+
+__all__ = [
+    "bench",
+    "calibrate",
+    "calibration",
+    "collective_bench",
+    "collective_plan",
+    "jacobi_bench",
+    "joint_plan",
+    "learnt",
+    "machine",
+    "machines",
+    "pattern_plan",
+    "plan",
+    "settings",
+    "trace",
+    "tune",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
 def machines() -> list[Report]:

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
+from polypath.context_checks import listed_pairs, named_pair
 from polypath.copy_checks import check_ends
-from polypath.devices import CURRENT, gpu_of_device
-from polypath.frameworks import ANYTHING, PYTORCH, framework_of
-from polypath.memory import Framework, Memory
-from polypath.messages import message
+from polypath.frameworks import PYTORCH, framework_of
+from polypath.memory import Memory
 from polypath.process_context import process_context
 from polypath.stream_order import StreamOrder, stream_order
 from polypath.streams import GpuStream, check_stream
@@ -32,6 +31,8 @@ def copy(destination: Any, source: Any, stream: Any = None, *, bits: bool = Fals
     for pageable memory of the host: then when the source has been read, or when every byte of the
     destination is there. Memory of NumPy that is pinned must stay as it is until then. A copy from
     host to host is made by the CPU at once, in order with no stream.
+
+    Where PyTorch traces (torch.compile, FakeTensors) the copy is PyTorch's own.
 
     Errors: ValueError (sizes, layouts, read-only memory, gradients), TypeError (objects without
     memory that can be read, no stream), polypath.Error (no usable GPU, unknown memory, the driver).
@@ -54,12 +55,16 @@ def copy_many(
     Many small ones may be made by a kernel, which needs a free multiprocessor: set
     POLYPATH_PIECE_KERNELS=0 if the program's own kernels wait for these very copies on all of them.
 
-    Stream order and errors: as copy.
+    Stream order and errors: as copy; an error about a pair says which, counted from 0.
     """
     check_stream(stream)
-    ends = [(memory_of(target), memory_of(origin)) for target, origin in pairs]
-    for target, origin in ends:
-        check_ends(target, origin, bits)
+    ends: list[tuple[Memory, Memory]] = []
+    for number, (destination, source) in enumerate(listed_pairs(pairs)):
+        with named_pair(number):
+            ends.append((memory_of(destination), memory_of(source)))
+            check_ends(*ends[-1], bits)
+    if any(target.traced or origin.traced for target, origin in ends):
+        return [_copy_ends(target, origin, stream) for target, origin in ends]
     how: list[str] = []
     for together, group in groupby(ends, lambda both: _may_join(*both)):
         if together:
@@ -72,68 +77,15 @@ def copy_many(
 def _copy_ends(target: Memory, origin: Memory, stream: Any) -> str:
     if target.nbytes == 0:
         return "native"
+    if target.traced or origin.traced:
+        PYTORCH.copy_traced(target, origin, stream)
+        return "native"
     if target.gpu is None and origin.gpu is None:
         how = _copy_on_host(target, _arranged(origin, target, None))
     else:
         how = _copy_with_gpus(target, origin, stream)
     target.framework.note_write(target.thing)
     return how
-
-
-def to(tensor: Any, device: Any) -> Any:
-    """Return the tensor on another device: "cpu", "cuda:1", "gpu1", a number or a device object.
-
-    Return itself if it is there already. Types and shape stay. PyTorch gives PyTorch and CuPy
-    gives CuPy; on the CPU CuPy gives NumPy, and on a GPU NumPy gives CuPy if that is installed,
-    else PyTorch. Memory of the host is pageable.
-
-    Stream order: as copy, on the current streams. A tensor on the CPU is complete when this
-    returns; one on a GPU is for what comes next on its current stream.
-
-    Errors: as copy. ValueError for a device that there is not, TypeError for other objects,
-    ImportError without a framework that could hold the result.
-    """
-    framework = _maker_of(tensor)
-    gpu = gpu_of_device(device)
-    gpu = framework.current_gpu() if gpu == CURRENT else gpu
-    origin = framework.memory(tensor)
-    if origin.gpu == gpu:
-        return tensor
-    framework.check_gradient(tensor)
-    if gpu is not None:
-        result = framework.empty_like(tensor, gpu)
-        copy(result, tensor)
-        return result
-    return _to_host(origin, framework)
-
-
-def _maker_of(tensor: Any) -> Framework:
-    framework = framework_of(tensor)
-    if framework is not ANYTHING:
-        return framework
-    raise TypeError(
-        message(
-            f"object of type {type(tensor).__name__} cannot be moved",
-            "only PyTorch, CuPy and NumPy can make another one like it",
-            "Use polypath.copy with a destination of yours.",
-        )
-    )
-
-
-def _to_host(origin: Memory, framework: Framework) -> Any:
-    stream = framework.current_stream(origin)
-    if framework.is_capturing(stream):
-        raise RuntimeError(
-            message(
-                "a tensor cannot be moved to the CPU now",
-                "its stream is being captured, and a graph does not wait",
-                "Use polypath.copy to pinned memory.",
-            )
-        )
-    result = framework.empty_like(origin.thing, None)
-    copy(result, origin.thing)
-    stream.owner.synchronize()
-    return result
 
 
 def memory_of(thing: Any) -> Memory:

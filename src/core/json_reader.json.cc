@@ -70,6 +70,9 @@ json parsed(std::string_view text, const JsonComplaint& complaint, Bytes most) {
   try {
     return json::parse(text, Guard(complaint));
   } catch (const json::parse_error& error) {
+    if (std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos)
+      fail_document(complaint, position_of(text, error.byte), "is not UTF-8",
+                    "JSON is written in UTF-8, and Latin-1 is not");
     fail_document(complaint, position_of(text, error.byte), "is not JSON",
                   "the text ends early or has a character that does not belong there");
   } catch (const json::exception& error) {

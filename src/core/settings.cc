@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/statistics_target.h"
@@ -267,13 +268,33 @@ const std::vector<Entry>& entries() {
   return table;
 }
 
+// How many letters must be put in, left out or changed to make one name of the other.
+std::size_t distance(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t before = row[0]++;
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t changed = before + (one[i] == other[j] ? 0 : 1);
+      before = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
 void check_known(const std::string& variable) {
-  for (const Entry& entry : entries())
+  constexpr std::size_t kLetters = 3;  // of a name that is misspelt
+  std::size_t least = kLetters + 1;
+  std::string nearest;
+  for (const Entry& entry : entries()) {
     if (entry.variable == variable) return;
-  std::vector<std::string> known;
-  for (const Entry& entry : entries()) known.push_back(entry.variable);
+    const std::size_t letters = distance(variable, entry.variable);
+    if (letters < least) least = letters, nearest = entry.variable;
+  }
   fail(ErrorCode::invalid_setting, fmt::format("{} is not a setting", variable),
-       "the settings are " + join(known, ", "), "Correct its name or unset it.");
+       nearest.empty() ? "none has a name like it" : nearest + " is one",
+       "Correct its name or unset it; 'polypath info --settings' lists all settings.");
 }
 
 void check_consistent(const Settings& settings) {

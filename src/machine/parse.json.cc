@@ -29,6 +29,11 @@ JsonComplaint complaint_about(std::string_view origin) {
           "Correct it; docs/machines.md describes the format."};
 }
 
+// With the file's own unit, in which its author looks for the mistake.
+std::string as_written(const JsonField& field) {
+  return fmt::format("is {} {}", field.at("value").number(), field.at("unit").text(kLongestName));
+}
+
 }  // namespace
 
 Machine MachineReader::read() {
@@ -87,22 +92,21 @@ double MachineReader::quantity(const JsonField& field, const char* what,
 Seconds MachineReader::duration(const JsonField& field, bool nominal) {
   const double seconds = quantity(field, "time", kTimes, nominal);
   if (!(seconds >= 0 && seconds <= 1))
-    field.at("value").reject(fmt::format("is {} s", seconds), "a time lies between 0 and 1 s");
+    field.at("value").reject(as_written(field), "a time lies between 0 and 1 s");
   return {seconds};
 }
 
 BytesPerSecond MachineReader::rate(const JsonField& field) {
   const double rate = quantity(field, "bandwidth", kRates, false);
   if (!(rate >= kSlowest && rate <= kFastest))
-    field.at("value").reject(fmt::format("is {} B/s", rate),
-                             "a bandwidth lies between 1 MB/s and 100 TB/s");
+    field.at("value").reject(as_written(field), "a bandwidth lies between 1 MB/s and 100 TB/s");
   return {rate};
 }
 
 Bytes MachineReader::size(const JsonField& field) {
   const double bytes = quantity(field, "size", kSizes, false);
   if (!(bytes >= 0 && bytes <= kLargest && bytes == std::floor(bytes)))
-    field.at("value").reject(fmt::format("is {} B", bytes),
+    field.at("value").reject(as_written(field),
                              "a size is a whole number of bytes from 0 to 1 TiB");
   return {static_cast<std::uint64_t>(bytes)};
 }

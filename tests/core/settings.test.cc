@@ -150,8 +150,16 @@ TEST(ProcessSettings, RefuseAVariableThatIsNoSetting) {
   const ProcessVariable misspelt("POLYPATH_MAX_PATH", "2");
 
   expect_error(
-      ErrorCode::invalid_setting, [] { read_settings(); }, "POLYPATH_MAX_PATH is not",
-      "POLYPATH_MAX_PATHS", "POLYPATH_STAGING_SLOT");
+      ErrorCode::invalid_setting, [] { read_settings(); },
+      "POLYPATH_MAX_PATH is not a setting (POLYPATH_MAX_PATHS is one)", "info --settings");
+}
+
+TEST(ProcessSettings, SayWhereNoNameIsLikeIt) {
+  const ProcessVariable strange("POLYPATH_QUICKLY", "1");
+
+  expect_error(
+      ErrorCode::invalid_setting, [] { read_settings(); },
+      "POLYPATH_QUICKLY is not a setting (none has a name like it)");
 }
 
 }  // namespace

@@ -148,8 +148,8 @@ TEST(ParseMachine, PointsAtTheOffendingField) {
       {"/places/0/staging_latency/value", -1, "/places/0/staging_latency/value is -1"},
       {"/places/0/staging_latency/source", "gess", "/places/0/staging_latency/source is 'gess'"},
       {"/places/0/staging_latency/source", nullptr, "/places/0/staging_latency has no 'source'"},
-      {"/resources/0/capacity/value", 0, "/resources/0/capacity/value is 0 B/s"},
-      {"/resources/0/capacity/value", 1e290, "/resources/0/capacity/value is 1e+299 B/s"},
+      {"/resources/0/capacity/value", 0, "/resources/0/capacity/value is 0 GB/s"},
+      {"/resources/0/capacity/value", 1e290, "/resources/0/capacity/value is 1e+290 GB/s"},
       {"/resources/0/capacity/value", "9", "/resources/0/capacity/value is of type string"},
       {"/resources/0/capacity", nullptr, "/resources/0 has neither capacity nor copies_at_once"},
       {"/resources/0/name", "tpu*.port", "/resources/0/name stands for no resource"},
@@ -191,6 +191,18 @@ TEST(ParseMachine, SaysWhereTheTextIsNotJson) {
   EXPECT_THAT(complaint_about(""), HasSubstr("line 1, column 1 is not JSON"));
   EXPECT_THAT(complaint_about("{\"value\": NaN}"), HasSubstr("is not JSON"));
   EXPECT_THAT(complaint_about("{\"value\": 1e999}"), HasSubstr("mine.json "));
+}
+
+TEST(ParseMachine, SaysWhereTheTextIsNotUtf8) {
+  EXPECT_THAT(complaint_about("{\n  \"name\": \"caf\xe9\"\n}"),
+              HasSubstr("mine.json: line 2, column 16 is not UTF-8"));
+}
+
+TEST(ParseMachine, ShowsQuantitiesInTheFilesOwnUnits) {
+  const json early = {{"value", -3.5}, {"unit", "us"}, {"source", "guess"}};
+
+  EXPECT_THAT(complaint("/costs/copy", early),
+              HasSubstr("/costs/copy/value is -3.5 us (a time lies between 0 and 1 s)"));
 }
 
 TEST(ParseMachine, RefusesAKeyGivenTwice) {

@@ -207,6 +207,9 @@ class TorchTensor:
         result.array[...] = self.array
         return result
 
+    def reshape(self, shape: tuple[int, ...]) -> TorchTensor:
+        return TorchTensor(self.torch, self.array.reshape(shape), self.gpu)
+
     def as_strided(self, shape: tuple[int], strides: tuple[int]) -> TorchTensor:
         assert strides == (1,)
         flat = np.lib.stride_tricks.as_strided(self.array, shape, (self.array.itemsize,))

@@ -68,17 +68,33 @@ def test_bench_both_ways_with_a_window():
     assert all(result["window"] == 16 and result["verified"] for result in bench["results"])
 
 
-def test_tune_writes_the_same_plans_to_both_files(tmp_path: Path):
+def test_tune_writes_all_as_json_and_keeps_for_use_what_gains(tmp_path: Path):
     output = tmp_path / "tuned.json"
 
     run = succeed(
-        "tune", "gpu0", "gpu1", "--machine", "nop2p4", "--sizes", "8M", "--json", "-",
+        "tune", "gpu0", "gpu1", "--machine", "narval", "--sizes", "1M,8M", "--json", "-",
         "--output", output,
     )  # fmt: skip
 
-    check(run.json(), result_schemas.TUNED)
-    assert json.loads(output.read_text()) == run.json()
-    assert {entry["executor"] for entry in run.json()["entries"]} == {"stream", "graph"}
+    found, kept = run.json(), json.loads(output.read_text())
+    check(found, result_schemas.TUNED)
+    assert {entry["executor"] for entry in found["entries"]} == {"stream", "graph"}
+    assert kept["entries"] == [
+        entry for entry in found["entries"] if entry["speedup"] > entry["automatic_speedup"]
+    ]
+    assert 0 < len(kept["entries"]) < len(found["entries"])
+    assert f"export POLYPATH_TUNED={output}" in run.stderr
+
+
+def test_tune_advises_nothing_where_nothing_gains(tmp_path: Path):
+    output = tmp_path / "tuned.json"
+
+    run = succeed(
+        "tune", "--machine", "h200x4", "--sizes", "1M", "host", "gpu0", "--output", output
+    )
+
+    assert json.loads(output.read_text())["entries"] == []
+    assert "None is faster" in run.stdout and "POLYPATH_TUNED" not in run.stdout
 
 
 def test_tuned_plans_are_used_where_they_are_asked_for(
@@ -87,7 +103,7 @@ def test_tuned_plans_are_used_where_they_are_asked_for(
     output = tmp_path / "tuned.json"
     succeed(
         "tune", "gpu0", "gpu1", "--machine", "nop2p4", "--sizes", "64M", "--executor", "stream",
-        "--output", output,
+        "--json", output,
     )  # fmt: skip
     shares = json.loads(output.read_text())["entries"][0]["shares"]
 

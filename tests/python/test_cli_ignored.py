@@ -19,6 +19,9 @@ IGNORED = [
     (("bench", "allgather", "--reduction", "sum"), ("--reduction", "allreduce")),
     (("plan", "allreduce", "1M", "--counts", "1,2"), ("--counts", "alltoallv")),
     (("plan", "allreduce", "1M", "2M"), ("'2M' left over",)),
+    (("plan", "allreduce", "gpu0", "gpu1"), ("allreduce is over all GPUs", "--gpus COUNT")),
+    (("bench", "allreduce", "gpu0", "gpu1"), ("allreduce is over all GPUs", "--gpus COUNT")),
+    ((*SOLVER, "gpu0", "gpu1"), ("jacobi is over all GPUs", "--gpus COUNT")),
     (("bench", "allreduce", "--window", "4"), ("--window", "copies")),
     ((*SOLVER, "--window", "4"), ("--window", "copies")),
     (("bench", "ring", "--gpus", "2"), ("--gpus", "collectives and jacobi")),
@@ -33,6 +36,9 @@ IGNORED = [
 ]
 
 MISTAKEN = [
+    (("plan", "gpu0", "gpu1", "-64M"), ("size '-64M' cannot be used (a size is not negative)",)),
+    (("bench", "put", "--sizes", "-64M"), ("'-64M' cannot be used", "Write for example 64M.")),
+    (("plan", "gpu0:gpu1:-64M"), ("'-64M' cannot be used", "Write for example 64M.")),
     ((*PLAN, "--shares", "half"), ("PATH=NUMBER, from 0 to 1",)),
     (("plan", "gpu0", "gpu1", "nan"), ("Write for example 4096, 64K or 512M.\n",)),
     ((*PLAN, "--machine", "synthetic:x"), ("Write for example synthetic:7.\n",)),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from polypath import Error, format_bytes, parse_bytes
 from polypath.cli.errors import UserError
 from polypath.cli.sizes import parse_sizes
+from polypath.cli.units import size_text
 
 SIZES = st.integers(min_value=0, max_value=2**40)
 
@@ -34,12 +35,32 @@ def test_an_impossible_range_is_refused(text: str):
         parse_sizes(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", ",", "1M,", "1M:", ":", "1M:2M:4M", "-1", "1.5M", "M", "0x10"]
-)
+@pytest.mark.parametrize("text", ["", ",", "1M,", "1M:", ":", "1M:2M:4M", "1.5M", "M", "0x10"])
 def test_what_is_no_size_is_refused(text: str):
     with pytest.raises(Error, match="cannot be read"):
         parse_sizes(text)
+
+
+def test_a_negative_size_is_refused_as_one():
+    for text in ("-1", "1M,-64M", "1M:-4M"):
+        with pytest.raises(UserError, match="a size is not negative"):
+            parse_sizes(text)
+
+
+@pytest.mark.parametrize("text", ["64MB", "64m", "64KB", "2g"])
+def test_what_means_something_else_elsewhere_is_said(text: str, capsys: pytest.CaptureFixture[str]):
+    (nbytes,) = parse_sizes(text)
+
+    assert f"{text} is {size_text(nbytes)}: K, M, G and T are powers of 1024" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("text", ["64M", "64MiB", "4096", "0", "1K:2K"])
+def test_what_is_clear_is_not_talked_about(text: str, capsys: pytest.CaptureFixture[str]):
+    parse_sizes(text)
+
+    assert capsys.readouterr().err == ""
 
 
 @given(SIZES)

@@ -252,7 +252,8 @@ def test_arrays_of_cupy_and_of_the_array_interface(context: polypath.Context, cu
 def test_what_was_chosen_is_told_and_may_be_narrowed(context: polypath.Context) -> None:
     def call(own: Collectives) -> Any:
         own.choose_from(["ring"])
-        chosen = own.prepare("allreduce", PART, "float32")
+        chosen = own.prepare("all_reduce", PART, "float32")
+        assert chosen == own.prepare("allreduce", PART, "float32")
         tensor = buffer_of(context, own.gpu, numbers(own.rank, PART))
         own.all_reduce(tensor, dtype="float32")
         return chosen

@@ -119,7 +119,22 @@ def test_tensors_that_depend_on_each_other_keep_their_order(
 def test_one_wrong_pair_stops_all(context: polypath.Context, torch: Torch) -> None:
     source = torch.tensor(0, 4096)
 
-    with pytest.raises(ValueError, match="does not fill"):
+    with pytest.raises(ValueError, match=r"pair 1: .*does not fill"):
         polypath.copy_many([(torch.tensor(1, 4096), source), (torch.tensor(1, 64), source)])
+
+    assert context.statistics()["transfers"] == 0
+
+
+def test_what_is_no_pair_is_said_to_be_none(context: polypath.Context, torch: Torch) -> None:
+    pair = torch.tensor(1, 4096), torch.tensor(0, 4096)
+
+    for pairs, words in (
+        ([pair, pair[0]], r"pair 1: TorchTensor cannot be copied \(a pair is a destination and"),
+        ([(*pair, 1)], "pair 0: tuple of 3 cannot be copied"),
+        ([pair, (pair[0], 3)], "pair 1: object of type int cannot be copied"),
+        (None, r"NoneType cannot be copied \(it is no list of pairs"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            polypath.copy_many(pairs)
 
     assert context.statistics()["transfers"] == 0

@@ -172,7 +172,6 @@ REFUSED = [
     ((SET, "--paths", "direct"), ("--paths", "for one transfer")),
     ((SET, "--shares", "direct=1"), ("--shares", "for one transfer")),
     (("ring", "1M", "--chunks", "host=2"), ("--chunks", "for one transfer")),
-    (("ring", "1M", "--plot", "ring.png"), ("--plot", "for one transfer")),
     (("gpu0", "gpu1", "1M", "--issuers", "threads"), ("--issuers", "for several")),
     (("gpu0", "gpu1", "1M", "--gpus", "2"), ("--gpus", "for several")),
 ]

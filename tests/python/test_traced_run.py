@@ -12,6 +12,7 @@ import polypath
 import pytest
 from cli_runner import polypath as command
 from polypath.cli.traced_run import events_of, merged
+from standin_copies import COPIES
 
 STANDIN = Path(polypath.__file__).parent / "standin"
 SECOND = 10**9  # nanoseconds
@@ -146,3 +147,17 @@ def test_a_file_that_the_system_does_not_run_leaves_no_trace(tmp_path: Path):
     assert run.status == 126
     assert "first line" in run.stderr and "no copy" not in run.stderr
     assert list(tmp_path.iterdir()) == [script]
+
+
+@pytest.mark.skipif(not STANDIN.exists(), reason="the stand-in driver is not installed")
+def test_copies_that_came_too_early_are_said_to_have(tmp_path: Path, on_the_stand_in: None):  # noqa: ARG001
+    output = tmp_path / "trace.json"
+    program = f"{COPIES}\nmust(driver.cuInit(0))\ncopies(1)"
+
+    run = command("trace", "--output", output, "--", sys.executable, "-c", program)
+
+    document = json.loads(output.read_text())
+    assert document["otherData"]["copies_while_preparing"] == 1
+    assert document["traceEvents"] == []
+    assert "1 copy was native while Polypath was still preparing" in run.stderr
+    assert "POLYPATH_PREPARE=now" in run.stderr

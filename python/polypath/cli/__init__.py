@@ -58,7 +58,15 @@ def _forget_lost_messages() -> None:
 
 
 def _tolerate_narrow_encodings() -> None:
-    """Let a terminal that cannot show a character show its code instead of failing."""
+    """Let a terminal that cannot show a character show another one, or its code: never fail."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_errors_of(stream.encoding))
+
+
+def _errors_of(encoding: str | None) -> str:
+    if (encoding or "").lower().replace("-", "") == "utf8":
+        return "backslashreplace"  # of names whose bytes are in another encoding
+    from polypath.cli.narrow_text import register
+
+    return register()

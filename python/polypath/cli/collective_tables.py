@@ -15,7 +15,7 @@ from polypath.cli.units import factor_text, gigabytes, percent_text, size_text, 
 def show_collective_plan(console: Console, plan: Document) -> None:
     """Print which algorithm is chosen, what each would take, and why."""
     where = f"{plan['machine']}{' (simulated)' if plan['simulated'] else ''}"
-    heading(console, f"{where}: {_what(plan)}, {size_text(plan['bytes'])}")
+    heading(console, f"{where}: {what_text(plan)}, {size_text(plan['bytes'])}")
     best = plan["algorithms"][0]
     console.print(
         f"By {best['algorithm']}, as {_how(best)} of {plan['copies_and_reductions']} copies and "
@@ -36,7 +36,10 @@ def show_collective_plan(console: Console, plan: Document) -> None:
 def algorithms_table(algorithms: list[Document]) -> Table:
     """Return what each algorithm takes at its best, the fastest first."""
     numbers = ("time", "bus GB/s", "against the best", "pieces of")
-    table = new_table("algorithm", *numbers, "runs as", "paths", right=numbers)
+    table = new_table(
+        "algorithm", *numbers, "runs as", "paths",
+        right=numbers, spare=("paths", "runs as", "pieces of"),
+    )  # fmt: skip
     best = algorithms[0]["predicted_seconds"]
     for each in algorithms:
         table.add_row(
@@ -55,7 +58,7 @@ def show_collective_bench(console: Console, bench: Document) -> None:
     """Print measurements of a collective as a table."""
     first = {"operation": bench["operation"], **bench["results"][0]}
     where = "simulated" if bench["driver"] == "sim" else "on the GPUs"
-    heading(console, f"{bench['machine']} ({where}): {_what(first)}")
+    heading(console, f"{bench['machine']} ({where}): {what_text(first)}")
     console.print(collectives_table(bench["results"]))
     console.print()
     console.print(
@@ -67,7 +70,10 @@ def show_collective_bench(console: Console, bench: Document) -> None:
 def collectives_table(results: list[Document]) -> Table:
     """Return a row per size and algorithm."""
     numbers = ("size", "time", "bus GB/s", "model")
-    table = new_table("size", "algorithm", "mode", *numbers[1:], "verified", right=numbers)
+    table = new_table(
+        "size", "algorithm", "mode", *numbers[1:], "verified",
+        right=numbers, spare=("verified", "model", "mode"),
+    )  # fmt: skip
     for result in results:
         name, chosen = result["algorithm"], result["chosen"]
         table.add_row(
@@ -86,7 +92,7 @@ def _how(draft: Document) -> str:
     return "a graph" if draft["executor"] == "graph" else "streams"
 
 
-def _what(document: Document) -> str:
+def what_text(document: Document) -> str:
     """Return "allreduce of 4 GPUs, float32 sum"."""
     reduction = f" {document['reduction']}" if "reduction" in document else ""
     nodes = f" in {document['nodes']} nodes" if document["nodes"] > 1 else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-RESULTS = ("--json", "--plot")  # where results go is not part of what is measured
+RESULTS = ("--json", "--plot", "--csv")  # where results go is not part of what is measured
 _words: list[str] = []
 
 TYPE_CHECKING = False  # typing's own would load typing
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 def remember(words: list[str]) -> None:
     """Keep a command line as it was typed."""
     _words[:] = words
+
+
+def typed_words() -> tuple[str, ...]:
+    """Return the command line as it was typed."""
+    return tuple(_words)
 
 
 def program_words() -> list[str] | None:

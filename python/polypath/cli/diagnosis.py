@@ -13,6 +13,7 @@ from polypath import Error, _core, reports
 from polypath.cli.caches import seen_pairs
 from polypath.cli.errors import with_suggestion
 from polypath.cli.output import Document
+from polypath.cli.stand_in import stand_in_file
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 from polypath.install import preload_library, ucx_plugin_dir
 
@@ -94,6 +95,9 @@ def _gpus(real: bool) -> Finding:
         return Finding("GPUs", "missing", "There is no GPU to drive here.", remedy)
     machine = reports.machine()
     count = sum(place["kind"] == "gpu" for place in machine["places"])
+    if driver := stand_in_file():
+        why = f"{machine['name']}, {count} GPUs of the stand-in driver {driver}."
+        return Finding("GPUs", "note", why, "Its times mean nothing.")
     return Finding("GPUs", "ok", f"{machine['name']}, {count} GPUs")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from polypath import Error, reports
+from polypath.cli.command_line import typed_words
 from polypath.cli.statuses import REQUEST_ERROR, RUN_ERROR
 
 LEAST_LIKENESS = 0.7  # of two names, where 1 is equal; below, a suggestion would be a guess
@@ -108,6 +109,8 @@ def _usage_line(error: Any) -> str:
 
 def _usage_problem(error: Any) -> str:
     """Return what is wrong with a command line, where typer has clumsier words for it."""
+    if size := _negative_size(getattr(error, "option_name", None) or ""):
+        return f"size '{size}' cannot be used (a size is not negative)"
     possibilities = getattr(error, "possibilities", None)
     if possibilities is not None:  # of an option that there is not
         name = error.option_name
@@ -117,6 +120,13 @@ def _usage_problem(error: Any) -> str:
     if extra:
         return f"'{extra[1]}' is left over.{_as_machine(error, extra[1])}"
     return _bad_value(error) or text
+
+
+def _negative_size(option: str) -> str:
+    """Return the word that a line was refused for, if it is a negative number: -64M."""
+    if not re.fullmatch(r"-\d", option):
+        return ""
+    return next((word for word in typed_words() if re.match(rf"{option}\w*$", word)), option)
 
 
 def _as_machine(error: Any, word: str) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from rich.console import Console
 from rich.table import Table
 
 from polypath.cli.output import Document
+from polypath.cli.sentences import Sentence
 from polypath.cli.tables import gain_text, heading, new_table, path_text, reasons_grid
 from polypath.cli.units import factor_text, percent_text, size_text, time_text
-
-OTHER_COLUMNS = 61  # what a row needs in front of the shares
-LEAST_SHARES = 19  # one path's
 
 ISSUERS = {
     "one-thread": "of the issuing thread",
@@ -24,7 +20,7 @@ ISSUERS = {
 def show_joint_plan(console: Console, plan: Document, explain: bool) -> None:
     """Print the plan of a set of transfers; with the reasons for each path if asked for."""
     heading(console, f"{_machine(plan)}: {_what(plan)}")
-    console.print(transfers_table(plan, max(LEAST_SHARES, console.width - OTHER_COLUMNS)))
+    console.print(transfers_table(plan))
     console.print()
     for sentence in (_end(plan), _bound(plan), _calls(plan)):
         console.print(sentence)
@@ -32,12 +28,13 @@ def show_joint_plan(console: Console, plan: Document, explain: bool) -> None:
         _show_reasons(console, plan["transfers"])
 
 
-def transfers_table(plan: Document, shares_width: int) -> Table:
-    """Return a row per transfer, with the shares of its paths within that width."""
+def transfers_table(plan: Document) -> Table:
+    """Return a row per transfer, with the shares of its paths."""
     numbers = ("size", "ends after", "natively", "gain")
     table = new_table(
-        "from", "to", "size", "runs as", *numbers[1:], "shares (chunks)", right=numbers
-    )
+        "from", "to", "size", "runs as", *numbers[1:], "shares (chunks)",
+        right=numbers, spare=("runs as", "natively"),
+    )  # fmt: skip
     for transfer in plan["transfers"]:
         predicted, native = transfer["predicted_seconds"], transfer["native_seconds"]
         table.add_row(
@@ -48,20 +45,20 @@ def transfers_table(plan: Document, shares_width: int) -> Table:
             time_text(predicted),
             time_text(native),
             gain_text(native / predicted),
-            _shares(transfer["paths"], shares_width),
+            _shares(transfer["paths"]),
         )
     return table
 
 
-def _shares(paths: list[Document], width: int) -> str:
-    """Return "direct 90 %, host0 10 % (3)", broken into lines between paths only."""
-    unbroken = [
-        path_text(path["via"], path["share"], path["chunks"]).replace(" ", "\xa0")
-        for path in paths
-        if path["included"]
-    ]
-    lines = textwrap.wrap(", ".join(unbroken), width, break_long_words=False)
-    return "\n".join(lines).replace("\xa0", " ")
+def _shares(paths: list[Document]) -> Sentence:
+    """Return "direct 90 %, host0 10 % (3)", which is broken between paths."""
+    return Sentence(
+        ", ".join(
+            path_text(path["via"], path["share"], path["chunks"])
+            for path in paths
+            if path["included"]
+        )
+    )
 
 
 def _machine(plan: Document) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from polypath import _core, reports
 from polypath.cli.errors import UserError
 from polypath.cli.notices import notice
+from polypath.cli.stand_in import stand_in_text
 from polypath.messages import is_utf8
 
 DEFAULT_MACHINE = "h200x4"
@@ -24,9 +25,10 @@ class MachineChoice(NamedTuple):
     remark: str = ""
 
     def announce(self) -> None:
-        """Say on stderr which machine is simulated, unless it was asked for."""
-        if self.remark:
-            notice(self.remark)
+        """Say on stderr which machine is simulated, unless it was asked for; or not quite real."""
+        for line in (self.remark, oddity_of(self.name) if self.name else stand_in_text()):
+            if line:
+                notice(line)
 
 
 def choose_machine(option: str | None) -> MachineChoice:
@@ -41,6 +43,21 @@ def choose_machine(option: str | None) -> MachineChoice:
     if real:
         return MachineChoice("", note)
     return MachineChoice(DEFAULT_MACHINE, NO_GPU)
+
+
+def is_file(name: str) -> bool:
+    """Return whether the name of a machine is that of a file."""
+    return "/" in name or name.endswith(".json")
+
+
+def oddity_of(name: str) -> str:
+    """Return the first thing that is odd about a machine's file, and how to see the others."""
+    from polypath.cli.machine_remarks import remarks_on
+
+    remarks = remarks_on(reports.machine(name)) if is_file(name) else []
+    if len(remarks) < 2:
+        return "".join(remarks)
+    return f"{remarks[0]} 'polypath info --check {name}' says what else is odd."
 
 
 def named_machine(option: str | None) -> str:

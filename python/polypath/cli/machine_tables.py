@@ -46,8 +46,9 @@ def hops_table(machine: Document) -> Table:
     for hop in machine["hops"]:
         groups.setdefault(_hop_kind(hop), []).append(hop)
     table = new_table(
-        "from", "to", "hops", "kind", "GB/s", "latency", "occupies", right=("hops", "GB/s")
-    )
+        "from", "to", "hops", "kind", "GB/s", "latency", "occupies",
+        right=("hops", "GB/s"), spare=("hops", "kind"),
+    )  # fmt: skip
     for (kind, rate, latency, *uses), hops in groups.items():
         sources = compress(hop["from"] for hop in hops)
         destinations = compress(hop["to"] for hop in hops)
@@ -85,7 +86,7 @@ def resources_table(machine: Document) -> Table:
     numbers = ("how many", "capacity of each", "copies at once")
     table = new_table("resource", "kind", *numbers, right=numbers)
     for (_, kind, rate, at_once), names in groups.items():
-        table.add_row(_resource_names(names), kind, str(len(names)), rate, at_once)
+        table.add_row(resource_names(names), kind, str(len(names)), rate, at_once)
     return table
 
 
@@ -95,7 +96,7 @@ def _burst_text(burst: Document) -> str:
     return f", at first {size_text(size)} more at {bandwidth_text(rate)}"
 
 
-def _resource_names(names: list[str]) -> str:
+def resource_names(names: list[str]) -> str:
     """Return names that differ in their places only as "gpu[0-3].egress"."""
     if len(names) == 1:
         return names[0]
@@ -127,6 +128,28 @@ def _ranges(numbers: list[int]) -> str:
             runs.append([number])
     parts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return f"[{','.join(parts)}]"
+
+
+def network_table(network: Document) -> Table:
+    """Return what joins a node to others like it: which places send and receive, and through what.
+
+    Places that go through the same share a row.
+    """
+    table = new_table("ends", "GB/s", "latency", "out", "in", right=("GB/s",))
+    rate, latency = gigabytes(network["bandwidth"]["value"]), network["latency"]["value"]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for end in network["ends"]:
+        ways = (", ".join(_own_use(end["place"], use) for use in end[way]) for way in ("out", "in"))
+        groups.setdefault((next(ways), next(ways)), []).append(end["place"])
+    for (out, back), places in groups.items():
+        table.add_row(compress(places), rate, time_text(latency), out, back)
+    return table
+
+
+def _own_use(place: str, use: Document) -> str:
+    """Return a resource with the place called "end"."""
+    name = re.sub(rf"^{place}(?=\.)", "end", use["resource"])
+    return name if use["weight"] == 1 else f"{use['weight']:g} x {name}"
 
 
 CALLS = {

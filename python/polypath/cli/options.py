@@ -87,6 +87,10 @@ JsonOption = Annotated[
     Optional[str],
     Option("--json", metavar="FILE", help="Write the result as JSON; - for stdout."),
 ]
+CsvOption = Annotated[
+    Optional[str],
+    Option("--csv", metavar="FILE", help="Write a row per result as CSV; - for stdout."),
+]
 PlotOption = Annotated[
     Optional[str], Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any, Callable
@@ -21,9 +22,27 @@ STDOUT = "-"
 LEAST_WIDTH = 40  # columns: in fewer there is a letter a line, or nothing
 
 
+class WholeConsole(Console):
+    """A console that leaves lines as they are that are longer than the terminal is wide."""
+
+    def print(self, *objects: Any, crop: bool = False, **settings: Any) -> None:
+        """Print, with nothing cut off."""
+        super().print(*objects, crop=crop, **settings)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command's end what status that has: rich would end with 1."""
+        raise BrokenPipeError
+
+
 def console_for(json_target: str | None) -> Console:
     """Return the console of the tables: stdout, or stderr where JSON takes stdout."""
-    console = Console(stderr=json_target == STDOUT, highlight=False, markup=False, emoji=False)
+    console = WholeConsole(
+        stderr=json_target == STDOUT,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",  # without styles, bold neither
+    )
     if console.width < LEAST_WIDTH:
         console.width = LEAST_WIDTH
     return console

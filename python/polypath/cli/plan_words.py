@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from polypath import _core, parse_bytes
+from polypath import _core
 from polypath.cli.errors import UserError, did_you_mean, meant_place
+from polypath.cli.sizes import parse_size
 
 FORMS = "it is SRC DST SIZE, SRC:DST:SIZE..., PATTERN SIZE or COLLECTIVE SIZE"
 
@@ -51,7 +52,7 @@ Wanted = Union[OneTransfer, SeveralTransfers, Pattern, Collective]
 def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
     """Return what the words ask for; a name of both, by algorithms, is a collective."""
     if len(words) == 2 and is_collective(words[0], by_algorithms):
-        return Collective(words[0], parse_bytes(words[1]))
+        return Collective(words[0], parse_size(words[1]))
     _refuse_places_of_others(words)
     in_one_word = [word for word in words if ":" in word]
     if len(in_one_word) == len(words):
@@ -63,13 +64,25 @@ def read_words(words: Sequence[str], by_algorithms: bool = False) -> Wanted:
             FORMS,
             "Write every transfer as SRC:DST:SIZE.",
         )
-    if len(words) > 2 and words[0] in (*_core.patterns(), *_core.collectives()):
-        raise UserError(f"the request has '{words[2]}' left over", FORMS, "Write one of them.")
-    if len(words) > 3:
-        raise UserError(f"the request has '{words[3]}' left over", FORMS, "Write one of them.")
+    _refuse_left_over(words)
     if len(words) == 3:
         return OneTransfer(*words)
     return _pattern(*words)
+
+
+def _refuse_left_over(words: Sequence[str]) -> None:
+    """Refuse more words than a transfer has, or a pattern or collective."""
+    is_pattern = words[0] in (*_core.patterns(), *_core.collectives())
+    most = 2 if is_pattern else 3
+    if len(words) <= most:
+        return
+    if is_pattern and any(word[:1].isalpha() and meant_place(word) for word in words[1:]):
+        raise UserError(
+            f"{words[0]} between named places cannot be planned",
+            f"{words[0]} is over all GPUs, and takes a size only",
+            f"Write for example {words[0]} 64M; --gpus COUNT takes the first GPUs only.",
+        )
+    raise UserError(f"the request has '{words[most]}' left over", FORMS, "Write one of them.")
 
 
 def is_collective(name: str, by_algorithms: bool) -> bool:
@@ -102,7 +115,7 @@ def _transfer(word: str) -> tuple[str, str, int]:
             "each is SRC:DST:SIZE",
             f"Write for example {source}:{destination}:64M.",
         )
-    return source, destination, parse_bytes(size[0])
+    return source, destination, parse_size(size[0])
 
 
 def _pattern(name: str, size: str | None = None) -> Pattern:
@@ -126,7 +139,7 @@ def _pattern(name: str, size: str | None = None) -> Pattern:
             f"there are {', '.join(dict.fromkeys(names))}",
             f"Name one of them.{did_you_mean(name, names)}",
         )
-    return Pattern(name, parse_bytes(size or ""))
+    return Pattern(name, parse_size(size or ""))
 
 
 def _is_size(text: str) -> bool:

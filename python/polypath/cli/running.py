@@ -9,7 +9,7 @@ import sys
 from polypath.cli.command_line import remember
 from polypath.cli.commands import NAMES, RUN_PROGRAMS, command_of
 from polypath.cli.notices import notice
-from polypath.cli.statuses import RUN_ERROR
+from polypath.cli.statuses import PIPE_CLOSED
 from polypath.cli.version import show_version
 
 
@@ -20,7 +20,7 @@ def run_words(words: list[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()
-        return RUN_ERROR
+        return PIPE_CLOSED
     except Exception as error:
         from polypath.cli.errors import describe
 

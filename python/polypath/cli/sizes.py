@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 from polypath import parse_bytes
 from polypath.cli.errors import UserError
+from polypath.cli.notices import notice
+from polypath.cli.units import size_text
+
+# Others mean powers of 1000 by it, or leave open what they mean.
+_DOUBTFUL = re.compile(r"\d+\s*(?:[KMGTkmgt][Bb]|[kmgt])")
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of one size; say what is meant where others mean something else."""
+    if text.strip().startswith("-"):
+        raise UserError(
+            f"size '{text}' cannot be used",
+            "a size is not negative",
+            f"Write for example {text.strip().lstrip('-') or '64M'}.",
+        )
+    nbytes = parse_bytes(text)
+    if _DOUBTFUL.fullmatch(text.strip()):
+        notice(f"{text.strip()} is {size_text(nbytes)}: K, M, G and T are powers of 1024")
+    return nbytes
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -20,10 +41,10 @@ def parse_sizes(text: str) -> list[int]:
 
 def _item_sizes(item: str) -> list[int]:
     first_text, colon, last_text = item.partition(":")
-    first = parse_bytes(first_text)
+    first = parse_size(first_text)
     if not colon:
         return [first]
-    last = parse_bytes(last_text)
+    last = parse_size(last_text)
     if not 1 <= first <= last:
         raise UserError(
             f"sizes '{item}' are no range",

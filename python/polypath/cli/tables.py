@@ -16,13 +16,20 @@ from polypath.cli.units import (
     size_text,
     time_text,
 )
+from polypath.cli.whole_tables import WholeTable
 
 WIDE = 110  # columns from which on a row has room for the share of every path
 
 
-def new_table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """Return an empty table with these columns, some aligned to the right."""
-    table = Table(
+def new_table(
+    *columns: str, right: tuple[str, ...] = (), spare: tuple[str, ...] = ()
+) -> WholeTable:
+    """Return an empty table with these columns, some aligned to the right.
+
+    Spare ones are left out where the terminal is too narrow for all.
+    """
+    table = WholeTable(
+        spare=spare,
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),  # with the space between columns: two
         pad_edge=False,
@@ -63,7 +70,7 @@ def settings_table(settings: list[Document]) -> Table:
 def paths_table(plan: Document) -> Table:
     """Return what a plan decided about each path, in numbers."""
     numbers = ("share", "bytes", "chunks", "done after")
-    table = new_table("path", "used", *numbers, right=numbers)
+    table = new_table("path", "used", *numbers, right=numbers, spare=("chunks", "used"))
     for path in plan["paths"]:
         done = time_text(path["predicted_seconds"])
         if path["included"]:
@@ -94,18 +101,33 @@ def reasons_grid(plan: Document) -> Table:
 
 def bench_table(results: list[Document], wide: bool) -> Table:
     """Return measurements; with the share of every path if there is room for it."""
-    numbers = ("size", "time", "GB/s", "native", "speed-up", "model")
+    rates = {
+        "GB/s": [gigabytes(result["bytes_per_second"]) for result in results],
+        "native": [gigabytes(result["native_bytes_per_second"]) for result in results],
+    }
+    return _bench_table(results, rates, wide)
+
+
+def latency_table(results: list[Document], wide: bool) -> Table:
+    """Return measurements of latency: times instead of rates."""
+    native = [result["bytes"] / result["native_bytes_per_second"] for result in results]
+    return _bench_table(results, {"native": [time_text(each) for each in native]}, wide)
+
+
+def _bench_table(results: list[Document], columns: dict[str, list[str]], wide: bool) -> Table:
+    """Return measurements with what `columns` say of each, behind its time."""
+    numbers = ("size", "time", *columns, "speed-up", "model")
     paths = "paths and shares" if wide else "paths"
     table = new_table(
-        "size", "runs as", *numbers[1:], "verified", paths, right=(*numbers, "" if wide else paths)
-    )
-    for result in results:
+        "size", "runs as", *numbers[1:], "verified", paths,
+        right=(*numbers, "" if wide else paths), spare=("verified", "model", "paths", "runs as"),
+    )  # fmt: skip
+    for result, *cells in zip(results, *columns.values()):
         table.add_row(
             size_text(result["bytes"]),
             result["executor"],
             time_text(result["seconds"]),
-            gigabytes(result["bytes_per_second"]),
-            gigabytes(result["native_bytes_per_second"]),
+            *cells,
             gain_text(result["speedup"]),
             _model_error(result),
             "yes" if result["verified"] else "no",

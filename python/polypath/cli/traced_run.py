@@ -12,7 +12,11 @@ from polypath.cli.launches import launch_of
 from polypath.cli.supervised_run import folder_beside, run_with_folder
 
 Event = dict[str, Any]
+TRACES = ".trace.json"  # how the names of the processes' traces end; their reports lie beside
 _MICROSECONDS_PER_NANOSECOND = 1e-3
+
+
+PREPARING = "while Polypath was preparing"  # an outcome's text: src/api/preload/outcome.h
 
 
 def trace_program(
@@ -23,14 +27,26 @@ def trace_program(
     The processes' files lie beside ``output`` meanwhile: all of its computers share that folder.
     """
     folder = folder_beside(output, "trace")
-    around = {**handover.environment(), "POLYPATH_TRACE": f"{folder}/%h-%p.json"}
+    around = {**handover.environment(), "POLYPATH_TRACE": f"{folder}/%h-%p{TRACES}"}
+    around.setdefault("POLYPATH_STATS", folder)
     launch = launch_of(command, how, around, quiet=False)
-    return run_with_folder(launch, around, folder, lambda _: merged_files(folder))
+    return run_with_folder(launch, around, folder, lambda _: traced_files(folder))
+
+
+def traced_files(folder: str) -> dict[str, Any]:
+    """Return the trace of a folder, and how many copies came before Polypath was prepared."""
+    document = merged_files(folder)
+    reports = (json.loads(file.read_text()) for file in Path(folder).glob("*.json")
+               if not file.name.endswith(TRACES))  # fmt: skip
+    outcomes = [outcome for report in reports for outcome in report["outcomes"]]
+    early = sum(outcome["calls"] for outcome in outcomes if outcome["text"] == PREPARING)
+    document["otherData"]["copies_while_preparing"] = early
+    return document
 
 
 def merged_files(folder: str) -> dict[str, Any]:
     """Return one trace of the files in a folder."""
-    return merged(events_of(path) for path in sorted(Path(folder).glob("*.json")))
+    return merged(events_of(path) for path in sorted(Path(folder).glob(f"*{TRACES}")))
 
 
 def events_of(path: Path) -> list[Event]:

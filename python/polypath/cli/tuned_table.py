@@ -21,7 +21,7 @@ def tuned_table(entries: list[Document]) -> Table:
     numbers = ("size", "best", "automatic")
     table = new_table(
         "from", "to", "pairs", "size", "runs as", *numbers[1:], "shares (chunks)",
-        right=("pairs", *numbers),
+        right=("pairs", *numbers), spare=("pairs",),
     )  # fmt: skip
     for rows, alike in _alike(entries).items():
         sources = compress({entry["source"] for entry in alike})

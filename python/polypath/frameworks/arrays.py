@@ -90,15 +90,22 @@ class Numpy(Framework):
         """Return the first GPU: NumPy has none of its own."""
         return 0
 
+    def check_maker(self) -> None:
+        """Raise ImportError unless there is a framework that has arrays on a GPU."""
+        self._maker()
+
     def empty_like(self, thing: Any, gpu: int | None) -> Any:
         """Return an array of CuPy, else a tensor of PyTorch: what is installed."""
-        with contextlib.suppress(ImportError):
-            importlib.import_module("cupy")
+        maker = self._maker()
+        if maker is CUPY.module:
             return CUPY.empty_like(thing, gpu)
-        with contextlib.suppress(ImportError):
-            torch = importlib.import_module("torch")
-            kind = torch.from_numpy(self.module.empty(0, thing.dtype)).dtype
-            return torch.empty(thing.shape, dtype=kind, device=f"cuda:{gpu}")
+        kind = maker.from_numpy(self.module.empty(0, thing.dtype)).dtype
+        return maker.empty(thing.shape, dtype=kind, device=f"cuda:{gpu}")
+
+    def _maker(self) -> Any:
+        for name in ("cupy", "torch"):
+            with contextlib.suppress(ImportError):
+                return importlib.import_module(name)
         raise ImportError(
             message(
                 "NumPy arrays cannot be moved to a GPU",

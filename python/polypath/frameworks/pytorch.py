@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from polypath._core import CollectiveRank, Error, TensorCalls
+from polypath.frameworks import tracing
 from polypath.memory import Elements, Framework, Memory
 from polypath.messages import message
 from polypath.streams import GpuStream, StreamHandle
@@ -53,18 +54,20 @@ class PyTorch(Framework):
             )
         item_size = thing.element_size()
         contiguous = thing.is_contiguous()
+        traced = tracing.is_traced(self.module, thing)
         return Memory(
             thing,
             self,
-            address=thing.data_ptr(),
+            address=0 if traced else thing.data_ptr(),
             nbytes=thing.numel() * item_size,
             item_size=item_size,
             element=str(thing.dtype).removeprefix("torch."),
             gpu=thing.device.index if thing.device.type == "cuda" else None,
             contiguous=contiguous,
-            lazy=thing.is_conj() or thing.is_neg(),
+            lazy=not traced and (thing.is_conj() or thing.is_neg()),
             shape=tuple(thing.shape),
             strides=() if contiguous else tuple(step * item_size for step in thing.stride()),
+            traced=traced,
         )
 
     def elements(self, thing: Any, dtype: Any) -> Elements:
@@ -166,6 +169,32 @@ class PyTorch(Framework):
         with self._on(stream), self.module.inference_mode():
             first, again = (self._bytes(end)[:1] for end in ends)
             first.copy_(again, non_blocking=True)
+
+    def copy_traced(self, destination: Memory, source: Memory, stream: Any) -> None:
+        """Copy by PyTorch, which is writing down what the program does."""
+        tracing.copy(self.module, destination, source, stream)
+
+    def moved_traced(self, thing: Any, gpu: int | None) -> Any:
+        """Return the tensor on a device, by PyTorch."""
+        return thing.to(tracing.device_name(gpu))
+
+    def is_module(self, thing: Any) -> bool:
+        """Return whether the object is a module, whose tensors are moved in place."""
+        kind = getattr(getattr(self.module, "nn", None), "Module", None)
+        return isinstance(kind, type) and isinstance(thing, kind)
+
+    def tensors_of(self, module: Any) -> Iterator[Any]:
+        """Return all that a module moves: parameters, their gradients, and buffers."""
+        for parameter in module.parameters():
+            yield parameter
+            if parameter.grad is not None:
+                yield parameter.grad
+        yield from module.buffers()
+
+    def without_gradients(self) -> contextlib.AbstractContextManager[object]:
+        """Return a context in which autograd does not watch."""
+        context: contextlib.AbstractContextManager[object] = self.module.no_grad()
+        return context
 
     def copy_on_host(self, destination: Memory, source: Memory) -> None:
         """Copy all bytes between tensors of the host with equal layouts."""

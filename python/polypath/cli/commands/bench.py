@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
 
@@ -23,6 +23,7 @@ from polypath.cli.collective_options import (
 )
 from polypath.cli.collective_tables import show_collective_bench
 from polypath.cli.command_line import add_command
+from polypath.cli.csv_files import write_csv
 from polypath.cli.declared import Argument
 from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.jacobi_options import SIZES as SIZES_OF_HALOS
@@ -39,6 +40,7 @@ from polypath.cli.machine_choice import choose_machine
 from polypath.cli.notices import notice
 from polypath.cli.options import (
     ChunksOption,
+    CsvOption,
     ExecutorOption,
     FirstGpusOption,
     JsonOption,
@@ -54,6 +56,7 @@ from polypath.cli.options import (
     WindowOption,
 )
 from polypath.cli.output import (
+    STDOUT,
     Document,
     console_for,
     progress_bar,
@@ -61,11 +64,16 @@ from polypath.cli.output import (
 )
 from polypath.cli.pair_matrix import show_all_pairs
 from polypath.cli.plan_words import is_collective
-from polypath.cli.plots import check_results, write_curves, write_jacobi_curves
+from polypath.cli.plots import (
+    check_results,
+    write_collective_curves,
+    write_curves,
+    write_jacobi_curves,
+)
 from polypath.cli.provenance import scatter_text
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
-from polypath.cli.tables import WIDE, bench_table, heading, shares_text
+from polypath.cli.tables import WIDE, bench_table, heading, latency_table, shares_text
 from polypath.cli.units import PATTERNS, lanes_text, size_text
 
 # The operations, each with the places it runs between unless others are named.
@@ -89,6 +97,24 @@ SIZES_OF_PAIRS = "64M"  # of all pairs, unless others are named: dozens of pairs
 SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
 MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
+
+
+class Results(NamedTuple):
+    """Where results go: files, or "-" for stdout; nothing is for nowhere."""
+
+    json: str | None = None
+    csv: str | None = None
+    plot: str | None = None
+
+    def write(self, document: Document) -> None:
+        """Write what was measured, with the command that measures it again."""
+        add_command(document)
+        write_json(document, self.json)
+        write_csv(document, self.csv)
+
+    def console(self) -> Console:
+        """Return the console of the tables: stdout, or stderr where a file goes there."""
+        return console_for(STDOUT if STDOUT in (self.json, self.csv) else None)
 
 
 def bench(
@@ -115,31 +141,33 @@ def bench(
     iterations: IterationsOption = None,
     kernel_efficiency: KernelEfficiencyOption = None,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
     plot: PlotOption = None,
     verify: VerifyOption = True,
 ) -> None:
     """Measure an operation over a range of sizes, beside the same with native copies."""
     refuse_own_command(operation)
-    check_results(json_target, plot)
+    check_results(json_target, plot, csv)
+    results = Results(json_target, csv, plot)
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
     of_jacobi = jacobi_options(rows, iterations, kernel_efficiency)
     if operation == JACOBI:
         refuse(chosen, "it is for collectives")
-        _refuse_options_of_copies(source, pieces, shares, chunks, window)
+        _refuse_options_of_copies(operation, source, pieces, shares, chunks, window)
         choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
-        bench_jacobi(sizes, machine, json_target, plot, choices)
+        bench_jacobi(sizes, machine, results, choices)
         return
     refuse(of_jacobi, "it is for jacobi")
     if is_collective(operation, algorithms is not None):
-        _refuse_options_of_copies(source, pieces, shares, chunks, window, plot)
+        _refuse_options_of_copies(operation, source, pieces, shares, chunks, window)
         choices = collective_choices(operation, executor, paths, gpus, chosen) | {"verify": verify}
-        bench_collective(operation, parse_sizes(sizes), machine, json_target, choices)
+        bench_collective(operation, parse_sizes(sizes), machine, results, choices)
         return
     refuse(chosen, "it is for collectives")
     _check_copies(operation, source, window, pieces, gpus)
     how = overrides(executor, paths, shares, chunks)
     how |= {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
-    bench_copies(operation, (source, destination), sizes, machine, json_target, plot, how)
+    bench_copies(operation, (source, destination), sizes, machine, results, how)
 
 
 def bench_copies(
@@ -147,8 +175,7 @@ def bench_copies(
     places: tuple[str | None, str | None],
     sizes: str,
     machine: str | None,
-    json_target: str | None,
-    plot: str | None,
+    results: Results,
     how: Document,
 ) -> None:
     """Measure copies, write them, draw them and show them."""
@@ -159,22 +186,27 @@ def bench_copies(
         sizes = SIZES_OF_PAIRS if ends[0] == ALL_PAIRS else sizes
     numbers = parse_sizes(sizes)
     document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
-    add_command(document)
-    write_json(document, json_target)
-    write_curves(document, plot)
+    results.write(document)
+    write_curves(document, results.plot)
     choice.announce()
-    _show_and_check(document, json_target, how["verify"])
-
-
-def _show_and_check(document: Document, json_target: str | None, verify: bool) -> None:
     show = show_all_pairs if document.get("all_pairs") else show_bench
-    show(console_for(json_target), document)
-    check_verified(document, verify)
+    show(results.console(), document)
+    check_verified(document, how["verify"])
 
 
-def _refuse_options_of_copies(*values: Any) -> None:
-    names = ("SRC", "--pieces", "--shares", "--chunks", "--window", "--plot")
+def _refuse_options_of_copies(operation: str, source: str | None, *values: Any) -> None:
+    _refuse_places(operation, source)
+    names = ("--pieces", "--shares", "--chunks", "--window")
     refuse(dict(zip(names, values)), "it is for copies")
+
+
+def _refuse_places(operation: str, source: str | None) -> None:
+    if source is not None:
+        raise UserError(
+            f"{operation} between named places cannot be measured",
+            f"{operation} is over all GPUs",
+            "Leave the places out; --gpus COUNT takes the first GPUs only.",
+        )
 
 
 def _check_copies(
@@ -195,7 +227,7 @@ def bench_collective(
     collective: str,
     sizes: list[int],
     machine: str | None,
-    json_target: str | None,
+    results: Results,
     choices: Document,
 ) -> None:
     """Measure a collective, write it and show it."""
@@ -204,18 +236,17 @@ def bench_collective(
         document = reports.collective_bench(
             collective, sizes, machine=choice.name, progress=progress, **choices
         )
-    add_command(document)
-    write_json(document, json_target)
+    results.write(document)
+    write_collective_curves(document, results.plot)
     choice.announce()
-    show_collective_bench(console_for(json_target), document)
+    show_collective_bench(results.console(), document)
     check_verified(document, choices["verify"])
 
 
 def bench_jacobi(
     sizes: str,
     machine: str | None,
-    json_target: str | None,
-    plot: str | None,
+    results: Results,
     choices: Document,
 ) -> None:
     """Measure a Jacobi solver, write it, draw it and show it."""
@@ -223,11 +254,10 @@ def bench_jacobi(
     halos = parse_halos(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
         document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
-    add_command(document)
-    write_json(document, json_target)
-    write_jacobi_curves(document, plot)
+    results.write(document)
+    write_jacobi_curves(document, results.plot)
     choice.announce()
-    show_jacobi_bench(console_for(json_target), document)
+    show_jacobi_bench(results.console(), document)
     check_verified(document, choices["verify"])
 
 
@@ -278,12 +308,14 @@ def show_bench(console: Console, bench: Document) -> None:
         f"window {results[0]['window']}",
     )
     wide = console.width >= WIDE
-    console.print(bench_table(results, wide))
+    is_latency = bench["operation"] == "latency"
+    console.print((latency_table if is_latency else bench_table)(results, wide))
     console.print()
     if not wide:
         last = results[-1]
         console.print(f"Shares at {size_text(last['bytes'])}: {shares_text(last['paths'])}.")
-    console.print("GB/s are 1e9 bytes/s; model: how far the predicted time is off.")
+    unit = "Times are of one way" if is_latency else "GB/s are 1e9 bytes/s"
+    console.print(f"{unit}; model: how far the predicted time is off.")
     console.print(scatter_text(bench))
 
 

@@ -13,6 +13,7 @@ from polypath import reports
 from polypath.cli.commands.bench import PLACES, check_verified, run_bench
 from polypath.cli.machine_tables import bandwidth_table, places_table
 from polypath.cli.output import Document
+from polypath.cli.stand_in import stand_in_text
 from polypath.cli.tables import WIDE, bench_table, heading, shares_text
 from polypath.cli.units import size_text
 
@@ -49,7 +50,9 @@ def show_gpus(console: Console, advice: str) -> None:
     for table in (places_table, bandwidth_table):
         console.print(table(machine))
         console.print()
-    console.print(advice or _calibration_text(), soft_wrap=True)
+    for line in (stand_in_text(), advice or _calibration_text()):
+        if line:
+            console.print(f"{line[:1].upper()}{line[1:]}", soft_wrap=True)
     scenes = [scene for scene in SCENES if scene.gpus <= gpus]
     results: list[Document] = []
     simulated = False  # if a machine file stands for the GPUs

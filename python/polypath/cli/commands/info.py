@@ -1,8 +1,8 @@
 """`polypath info`."""
 
-from __future__ import annotations
-
-from typing import Annotated
+# No postponed annotations here: the annotations are evaluated at run time, on Python 3.9 too.
+import sys
+from typing import Annotated, Optional
 
 from rich.console import Console
 
@@ -11,18 +11,21 @@ from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.collective_options import refuse
 from polypath.cli.declared import Option
 from polypath.cli.learnt_table import learnt_table
-from polypath.cli.machine_choice import choose_machine
+from polypath.cli.machine_choice import choose_machine, is_file, named_machine
+from polypath.cli.machine_remarks import remarks_on
 from polypath.cli.machine_tables import (
     bandwidth_table,
     costs_table,
     driver_table,
     hops_table,
+    network_table,
     places_table,
     resources_table,
 )
 from polypath.cli.options import JsonOption, MachineOption, PlotOption
 from polypath.cli.output import Document, console_for, write_json
 from polypath.cli.plots import check_results, write_machine
+from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import heading, settings_table
 
 
@@ -31,11 +34,20 @@ def info(
     settings: Annotated[
         bool, Option("--settings", help="List the POLYPATH_* settings instead.")
     ] = False,
+    check: Annotated[
+        Optional[str],
+        Option("--check", metavar="FILE", help="Say what is wrong or odd about a machine file."),
+    ] = None,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Show a machine: places, hops, what copies share, driver calls and the driver."""
     check_results(json_target, plot)
+    if check is not None:
+        of_others = {"--machine": machine, "--settings": settings or None, "--plot": plot}
+        refuse({**of_others, "--json": json_target}, "--check is of one file")
+        _check(check)
+        return
     if settings:
         refuse({"--machine": machine, "--plot": plot}, "--settings are of no machine")
         _show_settings(json_target)
@@ -53,7 +65,18 @@ def info(
         _show_learnt(console_for(json_target), learnt)
 
 
-def _show_settings(json_target: str | None) -> None:
+def _check(file: str) -> None:
+    """Say what is odd about a file that can be read; end with an error if anything is."""
+    name = named_machine(file if is_file(file) else f"./{file}")
+    remarks = remarks_on(reports.machine(name))
+    for remark in remarks:
+        print(f"{file}: {remark}")
+    if remarks:
+        sys.exit(RUN_ERROR)
+    print(f"{file}: nothing is wrong or odd.")
+
+
+def _show_settings(json_target: Optional[str]) -> None:
     settings = reports.settings()
     write_json({"schema": "polypath.settings/1", "settings": settings}, json_target)
     console_for(json_target).print(settings_table(settings))
@@ -76,4 +99,8 @@ def _show_machine(console: Console, machine: Document, simulated: bool) -> None:
     tables = (places_table, bandwidth_table, hops_table, resources_table, costs_table, driver_table)
     for table in tables:
         console.print(table(machine))
+        console.print()
+    if "network" in machine:
+        heading(console, "Between nodes of this kind")
+        console.print(network_table(machine["network"]))
         console.print()

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from rich.console import Console
 
-from polypath import parse_bytes, reports
+from polypath import reports
 from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
 from polypath.cli.collective_options import (
     AlgorithmsOption,
@@ -46,8 +46,9 @@ from polypath.cli.plan_words import (
     SeveralTransfers,
     read_words,
 )
-from polypath.cli.plots import check_results, write_timeline
+from polypath.cli.plots import check_results, write_timeline, write_times
 from polypath.cli.sentences import Sentence
+from polypath.cli.sizes import parse_size
 from polypath.cli.tables import heading, paths_table, reasons_grid
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 
@@ -86,7 +87,7 @@ def plan(
     of_collectives = collective_options(
         algorithms, element, reduction, root, in_place, any_order, nodes, counts
     )
-    of_one = {"--shares": shares, "--chunks": chunks, "--plot": plot}
+    of_one = {"--shares": shares, "--chunks": chunks}
     of_several = {"--issuers": issuers, "--explain": explain or None}
     show: Callable[[Console, Document], None]
     if isinstance(wanted, Collective):
@@ -106,13 +107,13 @@ def plan(
         document = _joint_plan(wanted, choice.name, gpus, fixed)
         show = partial(show_joint_plan, explain=explain)
     write_json(document, json_target)
-    write_timeline(document, plot)
+    (write_timeline if isinstance(wanted, OneTransfer) else write_times)(document, plot)
     choice.announce()
     show(console_for(json_target), document)
 
 
 def _plan_of_one(wanted: OneTransfer, machine: str, fixed: dict[str, Any]) -> Document:
-    nbytes = parse_bytes(wanted.size)
+    nbytes = parse_size(wanted.size)
     return reports.plan(wanted.source, wanted.destination, nbytes, machine=machine, **fixed)
 
 

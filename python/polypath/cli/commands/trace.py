@@ -4,7 +4,7 @@
 import sys
 from typing import Annotated, Any, List, Optional  # noqa: UP035
 
-from polypath import parse_bytes, reports
+from polypath import reports
 from polypath.cli.arguments import overrides
 from polypath.cli.collective_options import refuse
 from polypath.cli.command_line import program_words
@@ -20,6 +20,7 @@ from polypath.cli.options import (
     SharesOption,
 )
 from polypath.cli.output import STDOUT, check_writable, console_for, write_json
+from polypath.cli.sizes import parse_size
 from polypath.cli.traced_run import trace_program
 from polypath.launching import NOT_EXECUTABLE, WAYS
 
@@ -54,7 +55,7 @@ def trace(
     refuse({"--how": None if how == "auto" else how}, "it is for a program, after '--'")
     choice = choose_machine(machine)
     fixed = overrides(executor, paths, shares, chunks)
-    document = reports.trace(source, destination, parse_bytes(size), machine=choice.name, **fixed)
+    document = reports.trace(source, destination, parse_size(size), machine=choice.name, **fixed)
     write_json(document, output)
     choice.announce()
     name = document["otherData"]["machine"]
@@ -96,7 +97,14 @@ def _trace_program(program: list[str], how: str, output: str) -> int:
         return NOT_EXECUTABLE
     status, document = ended
     write_json(document, output)
-    if not _copies(document):
+    early = document["otherData"]["copies_while_preparing"]
+    if early:
+        notice(
+            f"{early} {'copy was' if early == 1 else 'copies were'} native while Polypath was "
+            "still preparing (what copies need is made beside the program) Set "
+            "POLYPATH_PREPARE=now to have it made in the first copy."
+        )
+    elif not _copies(document) and not document["otherData"]["left_out"]:
         notice("no copy of the program was large enough to be looked at, or it used no GPU.")
     left_out = document["otherData"]["left_out"]
     if left_out:

@@ -58,15 +58,29 @@ def tune(
             progress=progress,
         )
     write_json(document, json_target)
-    write_json(document, output)
+    write_json(_gaining(document), output)
     choice.announce()
     show_tuned(console_for(STDOUT if STDOUT in (json_target, output) else None), document, output)
 
 
+def _gaining(tuned: Document) -> Document:
+    """Return the plans that are faster than the automatic one, which is made where none is."""
+    faster = [each for each in tuned["entries"] if each["speedup"] > each["automatic_speedup"]]
+    return {**tuned, "entries": faster}
+
+
 def show_tuned(console: Console, tuned: Document, output: str | None) -> None:
-    """Print the best static plans as a table."""
+    """Print the best static plans as a table, and how to use those that gain."""
     heading(console, f"{tuned['machine']} (simulated): best static plans")
     console.print(tuned_table(tuned["entries"]))
     console.print("\nBest and automatic: bandwidth over that of one native copy.")
-    if output and output != STDOUT:
-        console.print(f"To use these plans by default: export POLYPATH_TUNED={output}")
+    gaining = len(_gaining(tuned)["entries"])
+    if not gaining:
+        console.print("None is faster than the automatic plan, which is the one to use.")
+    elif output and output != STDOUT:
+        faster = "1 plan is" if gaining == 1 else f"{gaining} plans are"
+        console.print(
+            f"{faster} faster than the automatic one, and in {output}. To use what is there by "
+            f"default: export POLYPATH_TUNED={output}",
+            soft_wrap=True,
+        )

