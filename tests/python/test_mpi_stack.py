@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -29,6 +30,15 @@ def mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMpi:
     monkeypatch.setattr(install, "library_dir", lambda: tmp_path / "lib")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python" / "bin" / "python"))
     return fake
+
+
+def only(mpi: FakeMpi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no program on the PATH but those of the fake, and what runs them."""
+    for name in ("sh", "cat", "env", "bash"):
+        link = mpi.folder / name
+        if not link.exists():
+            link.symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(mpi.folder))
 
 
 def install_wheels(mpi: FakeMpi, *names: str) -> Path:
@@ -121,8 +131,11 @@ def test_the_compiler_beside_the_launcher_comes_before_the_one_on_the_path(
     assert find_stack(None, None, 2).compiler == mpi.folder / "mpicc"
 
 
-def test_without_a_compiler_it_is_said_what_is_missing(mpi: FakeMpi) -> None:
+def test_without_a_compiler_it_is_said_what_is_missing(
+    mpi: FakeMpi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (mpi.folder / "mpicc").unlink()
+    only(mpi, monkeypatch)
 
     with pytest.raises(UserError, match=r"no mpicc.*--mpicc"):
         find_stack(None, None, 2)
@@ -167,9 +180,10 @@ def test_a_named_launcher_may_have_any_name(
 
 
 def test_a_launcher_beside_this_python_comes_after_those_on_the_path(
-    mpi: FakeMpi, tmp_path: Path
+    mpi: FakeMpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beside = make_fake_mpi(tmp_path / "python" / "bin")
+    only(mpi, monkeypatch)
 
     assert find_stack(None, None, 2).launcher[0] == str(mpi.folder / "mpirun")
 
