@@ -17,9 +17,7 @@ pytestmark = needs_mpi
 
 # test_mpi_jacobi.py has the solver, test_mpi_collectives.py the collectives.
 MESSAGES = {
-    name: windowed
-    for name, windowed in OPERATIONS.items()
-    if name not in (SOLVER, *COLLECTIVES)
+    name: windowed for name, windowed in OPERATIONS.items() if name not in (SOLVER, *COLLECTIVES)
 }
 
 
