@@ -109,7 +109,7 @@ TEST(Burst, ThatIsNoneIsRefused) {
   const std::vector<Slip> slips = {
       {quantity(1, "GB/s"), good_size,
        "/resources/0/burst/rate is 1 GB/s (a burst is faster than the capacity, which is 1 GB/s)"},
-      {quantity(0, "GB/s"), good_size, "/resources/0/burst/rate/value is 0 B/s"},
+      {quantity(0, "GB/s"), good_size, "/resources/0/burst/rate/value is 0 GB/s"},
       {quantity(2, "us"), good_size, "/resources/0/burst/rate/unit is 'us'"},
       {good_rate, quantity(0.5, "B"), "/resources/0/burst/size/value is 0.5 B"},
       {good_rate, quantity(-1, "B"), "/resources/0/burst/size/value is -1 B"},

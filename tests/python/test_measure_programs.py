@@ -14,7 +14,7 @@ import bench_schemas
 import jsonschema
 import pytest
 import result_schemas
-from mpi_search import SEARCH, needs_mpi
+from mpi_search import SEARCH, needs_mpi_for_gpus
 from polypath import install
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -210,7 +210,7 @@ def test_programs_that_copy_run_on_the_stand_in(tmp_path: Path) -> None:
     assert {row["bytes"] for row in answer["results"]} == {2 * MIB}
 
 
-@needs_mpi
+@needs_mpi_for_gpus
 @needs_stand_in
 def test_mpi_runs_on_the_stand_in(tmp_path: Path) -> None:
     answer = measured(tmp_path, "--only", "malloc_to_gpu,gpu_to_malloc,windows", "--largest", "2M")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from cli_runner import Run, polypath
-from mpi_search import SEARCH, needs_mpi
+from mpi_search import SEARCH, needs_mpi_for_gpus
 from polypath import install
 from polypath.cli.mpi.request import COLLECTIVES, OPERATIONS, SOLVER
 
 pytestmark = [
-    needs_mpi,
+    needs_mpi_for_gpus,
     pytest.mark.skipif(
         not (install.stand_in_dir() / "libcuda.so.1").exists(),
         reason="the package was built without the stand-in driver",
