@@ -108,9 +108,13 @@ class Averaged:
         self.buckets: list[Bucket] = []
         self.next = 0  # the bucket whose call is made next: all ranks have one order
         self.requests: list[MPI.Request] = []
-        for parameter in model.parameters():
-            comm.Bcast(parameter.data, root=0)
+        self.broadcast(model)
         self._fill(list(reversed(list(model.parameters()))))
+
+    def broadcast(self, model: nn.Module) -> None:
+        """Give all ranks the values of rank 0."""
+        for parameter in model.parameters():
+            self.comm.Bcast(parameter.data, root=0)
 
     def _fill(self, parameters: list[nn.Parameter]) -> None:
         """Make buckets, in about the order in which gradients come."""
@@ -162,6 +166,13 @@ class Staged(Averaged):
         self.pinned: dict[Bucket, torch.Tensor] = {}
         self.stream = torch.cuda.Stream()
         super().__init__(model, comm, wait)
+
+    def broadcast(self, model: nn.Module) -> None:
+        """Give all ranks the values of rank 0."""
+        for parameter in model.parameters():
+            values = parameter.data.cpu()
+            self.comm.Bcast(values.numpy(), root=0)
+            parameter.data.copy_(values)
 
     def begin(self, bucket: Bucket) -> None:
         """Copy to the host, beside what is still computed."""
