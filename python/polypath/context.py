@@ -18,7 +18,7 @@ from polypath.context_checks import (
     whole_number,
 )
 
-# What the package itself calls, and nobody else: the addresses are those of tensors.
+# Methods for the package alone: their addresses are those of tensors.
 _INTERNAL = ("copy_addresses", "copy_many_addresses", "place_of")
 
 

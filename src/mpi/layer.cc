@@ -94,8 +94,10 @@ void Layer::end(Member& member) noexcept {
 }
 
 bool Layer::is_plain_call(Handle comm, const void* send, const void* receive) {
-  if (!is_plain_host_memory(receive) || !(send == receive || is_plain_host_memory(send)))
-    return false;
+  const auto is_plain = [&](const void* memory) {
+    return memory == library_.in_place || is_plain_host_memory(memory);
+  };
+  if (!is_plain(receive) || !(send == receive || is_plain(send))) return false;
   if (nonblocking_.any()) return false;
   if (!arena_) return true;
   Member* member = nullptr;

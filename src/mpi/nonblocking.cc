@@ -175,11 +175,15 @@ void NonblockingCalls::fail(Running& running, const char* why) const noexcept {
   running.result = library_.other_error;
 }
 
+// Where the program's handler comes back, its next wait says so.
 void NonblockingCalls::complete(Running& running) {
   if (!running.is_begun_in_mpi) counts_.count(running.asked.call.operation, Fate::ours);
-  --count_;
-  if (const Result lost = running.request->complete(running.result); lost != kSuccess)
+  const Result lost = running.request->complete(running.result);
+  if (lost != kSuccess) {
+    library_.real.Comm_call_errhandler(running.asked.call.comm, lost);
     error_ = lost;
+  }
+  --count_;
 }
 
 bool NonblockingCalls::has_not_begun(const Member& member) {

@@ -60,8 +60,10 @@ class NonblockingCalls {
   void begin(NonblockingCall call, std::unique_ptr<ProgramRequest> request);
   /// The error of a call that is over, once, if its request could not hold it.
   [[nodiscard]] Result take_error() { return error_.exchange(kSuccess); }
-  /// False if there is none: then nothing here has to be called.
-  [[nodiscard]] bool any() const { return count_.load(std::memory_order_relaxed) > 0; }
+  /// False if there is none, and no error to take: then nothing here has to be called.
+  [[nodiscard]] bool any() const {
+    return count_.load(std::memory_order_relaxed) > 0 || error_ != kSuccess;
+  }
   /// Begins what can be begun, and completes what is over. Does nothing where it is called by what
   /// it calls itself.
   void go_on();

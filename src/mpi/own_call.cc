@@ -1,6 +1,9 @@
 #include "mpi/own_call.h"
 
+#include <exception>
+
 #include "core/error.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::mpi {
 
@@ -20,7 +23,7 @@ OwnCall::~OwnCall() {
 }
 
 void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()>& wait) {
-  before_ = member_.mark_default_stream();
+  ignore_errors([&] { before_ = member_.mark_default_stream(); });  // then it is made at the begin
   turn_.announcements->make_room(wait);
   turns.announce(turn_, buffers);
 }
@@ -29,7 +32,7 @@ bool OwnCall::begin() {
   try {
     if (!member_.can_run(call_, gpu_, open_)) return false;
     done_ = member_.enqueue(call_, before_);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     problem_ = error.what();
     member_.abort(problem_);
   }

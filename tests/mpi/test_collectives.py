@@ -192,6 +192,17 @@ def test_a_rank_without_polypath_is_noticed(
     assert outcome.output.split() == ["right", "40"]
 
 
+def test_a_call_goes_on_while_its_rank_waits_for_a_message(
+    library: Library, preload: str, tmp_path: Path
+) -> None:
+    program = library.compile(tmp_path / "between", SOURCES / "message_between.c",
+                              SOURCES / "memory.c")  # fmt: skip
+
+    outcome = library.ranks(2, program, LD_PRELOAD=preload)
+
+    assert outcome.output.split() == ["right"], outcome.output + outcome.errors
+
+
 @pytest.mark.parametrize("name", ["threads", "horovod"])
 def test_programs_of_several_threads_are_right(
     library: Library, preload: str, tmp_path: Path, name: str

@@ -1,4 +1,5 @@
-// Ranks begin the calls of several communicators in one order, whatever order they make them in.
+// All ranks begin the calls of several communicators in one order, though each makes them in an
+// order of its own.
 
 #include "mpi/turns.h"
 

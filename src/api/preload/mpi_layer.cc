@@ -87,7 +87,7 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
 // MPI's functions in this process, and the layer before them.
 struct FoundMpi {
   mpi::Functions own;   ///< MPI's
-  mpi::Functions next;  ///< of whatever library has them behind this one
+  mpi::Functions next;  ///< of the next library that has them: another tool's, or MPI's
   mpi::Layer* layer = nullptr;
 };
 

@@ -28,19 +28,24 @@ Result communicator(const Real& real, void* made) noexcept {
   }
 }
 
-// A wait of the program's: `test` says whether it is over. While no call of ours is under way it is
-// MPI's.
+// Waits with calls of ours under way, which go on meanwhile: `test` says whether it is over.
+template <class Test>
+Result go_on_until_done(const MpiCall& here, const Test& test) {
+  for (int done = 0;;) {
+    const Result result = test(here.real, &done);
+    if (result != mpi::kSuccess) return result;
+    if (done != 0) return here.layer->take_error();
+    here.layer->go_on();
+  }
+}
+
+// A wait of the program's. While no call of ours is under way it is MPI's.
 template <class Test, class Wait>
 Result until_done(const Test& test, const Wait& wait) noexcept {
   try {
     const MpiCall here;
     if (here.layer == nullptr || !here.layer->has_requests()) return wait(here.real);
-    for (int done = 0;;) {
-      const Result result = test(here.real, &done);
-      if (result != mpi::kSuccess) return result;
-      if (done != 0) return here.layer->take_error();
-      here.layer->go_on();
-    }
+    return go_on_until_done(here, test);
   } catch (const std::exception&) {
     return mpi::kMissing;
   }
@@ -71,9 +76,8 @@ Result message(const Start& start, void* status, const Wait& wait,
     if (const Result result = start(here.real, &request); result != mpi::kSuccess) return result;
     if (status == nullptr) status = here.layer->library().status_ignore;
     const auto over = [&](Handle* which, void* into) {
-      return until_done(
-          [&](const Functions& real, int* done) { return real.Test(which, done, into); },
-          [&](const Functions& real) { return real.Wait(which, into); });
+      return go_on_until_done(
+          here, [&](const Functions& real, int* done) { return real.Test(which, done, into); });
     };
     if (sent != nullptr)
       if (const Result result = over(sent, here.layer->library().status_ignore);
