@@ -11,8 +11,8 @@ static uint64_t latest = 0;
 void begin_check(const Exchange* exchange) {
   const uint64_t mine = latest + 1;
   MPI_Allreduce(&mine, &latest, 1, MPI_UINT64_T, MPI_MAX, exchange->ranks);
-  if (exchange->sends_to != NOBODY) fill_region(&exchange->out, latest, exchange->rank);
-  if (exchange->receives_from != NOBODY)
+  if (exchange->sends_to != NO_RANK) fill_region(&exchange->out, latest, exchange->rank);
+  if (exchange->receives_from != NO_RANK)
     poison_region(&exchange->in, latest, exchange->receives_from);
   MPI_Barrier(exchange->ranks);
 }
@@ -44,7 +44,7 @@ Checked end_check(const Operation* operation, Exchange* exchange) {
   Verdict verdict = {.buffer = -1};
   MPI_Barrier(exchange->ranks);
   if (operation->make_visible != NULL) operation->make_visible(exchange);
-  if (exchange->receives_from != NOBODY)
+  if (exchange->receives_from != NO_RANK)
     verdict = compare_region(&exchange->in, latest, exchange->receives_from);
   if (verdict.wrong > 0) complain(operation, exchange, verdict);
   return checked_by_all(exchange, verdict.compared, verdict.wrong);

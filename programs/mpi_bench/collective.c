@@ -4,15 +4,48 @@
 
 enum { ROOT = 0 };
 
+/* The root of a broadcast has its part where it sends it from. */
+static bool only_sends(const Collective* c) {
+  return c->kind->from_root && !c->kind->out_per_rank && c->rank == ROOT;
+}
+
+static int bytes_of(const Collective* c) { return (int)c->part; }
+static int elements_of(const Collective* c) { return bytes_of(c) / ELEMENT_BYTES; }
+
+static void allreduce(const Collective* c, void* out, void* in) {
+  MPI_Allreduce(out, in, elements_of(c), MPI_FLOAT, MPI_SUM, c->ranks);
+}
+static void reduce(const Collective* c, void* out, void* in) {
+  MPI_Reduce(out, in, elements_of(c), MPI_FLOAT, MPI_SUM, ROOT, c->ranks);
+}
+static void reduce_scatter(const Collective* c, void* out, void* in) {
+  MPI_Reduce_scatter(out, in, c->counts, MPI_FLOAT, MPI_SUM, c->ranks);
+}
+static void allgather(const Collective* c, void* out, void* in) {
+  MPI_Allgather(out, bytes_of(c), MPI_BYTE, in, bytes_of(c), MPI_BYTE, c->ranks);
+}
+static void alltoall(const Collective* c, void* out, void* in) {
+  MPI_Alltoall(out, bytes_of(c), MPI_BYTE, in, bytes_of(c), MPI_BYTE, c->ranks);
+}
+static void bcast(const Collective* c, void* out, void* in) {
+  MPI_Bcast(only_sends(c) ? out : in, bytes_of(c), MPI_BYTE, ROOT, c->ranks);
+}
+static void gather(const Collective* c, void* out, void* in) {
+  MPI_Gather(out, bytes_of(c), MPI_BYTE, in, bytes_of(c), MPI_BYTE, ROOT, c->ranks);
+}
+static void scatter(const Collective* c, void* out, void* in) {
+  MPI_Scatter(out, bytes_of(c), MPI_BYTE, in, bytes_of(c), MPI_BYTE, ROOT, c->ranks);
+}
+
 static const CollectiveKind kinds[] = {
-    {.name = "allreduce", .reduces = true},
-    {.name = "reduce", .reduces = true, .to_root = true},
-    {.name = "reduce_scatter", .reduces = true, .scattered = true},
-    {.name = "allgather", .in_per_rank = true},
-    {.name = "alltoall", .out_per_rank = true, .in_per_rank = true},
-    {.name = "bcast", .from_root = true},
-    {.name = "gather", .in_per_rank = true, .to_root = true},
-    {.name = "scatter", .out_per_rank = true, .from_root = true},
+    {.name = "allreduce", .call = allreduce, .reduces = true},
+    {.name = "reduce", .call = reduce, .reduces = true, .to_root = true},
+    {.name = "reduce_scatter", .call = reduce_scatter, .reduces = true, .scattered = true},
+    {.name = "allgather", .call = allgather, .in_per_rank = true},
+    {.name = "alltoall", .call = alltoall, .out_per_rank = true, .in_per_rank = true},
+    {.name = "bcast", .call = bcast, .from_root = true},
+    {.name = "gather", .call = gather, .in_per_rank = true, .to_root = true},
+    {.name = "scatter", .call = scatter, .out_per_rank = true, .from_root = true},
 };
 
 const CollectiveKind* find_collective(const char* name) {
@@ -33,11 +66,6 @@ size_t sent_bytes(const Collective* c) {
   return c->kind->from_root && c->rank != ROOT ? 0 : out_bytes(c->kind, c->part, c->size);
 }
 
-/* The root of a broadcast has its part where it sends it from. */
-static bool only_sends(const Collective* c) {
-  return c->kind->from_root && !c->kind->out_per_rank && c->rank == ROOT;
-}
-
 size_t received_bytes(const Collective* c) {
   if ((c->kind->to_root && c->rank != ROOT) || only_sends(c)) return 0;
   if (c->kind->scattered) return (size_t)c->counts[c->rank] * ELEMENT_BYTES;
@@ -50,30 +78,11 @@ size_t first_of_share(const Collective* c) {
   return first;
 }
 
-static void call_mpi(const Collective* c, void* out, void* in) {
-  const char* const name = c->kind->name;
-  const int bytes = (int)c->part, elements = bytes / ELEMENT_BYTES;
-  if (strcmp(name, "allreduce") == 0)
-    MPI_Allreduce(out, in, elements, MPI_FLOAT, MPI_SUM, c->ranks);
-  else if (strcmp(name, "reduce") == 0)
-    MPI_Reduce(out, in, elements, MPI_FLOAT, MPI_SUM, ROOT, c->ranks);
-  else if (strcmp(name, "reduce_scatter") == 0)
-    MPI_Reduce_scatter(out, in, c->counts, MPI_FLOAT, MPI_SUM, c->ranks);
-  else if (strcmp(name, "allgather") == 0)
-    MPI_Allgather(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, c->ranks);
-  else if (strcmp(name, "alltoall") == 0)
-    MPI_Alltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, c->ranks);
-  else if (strcmp(name, "bcast") == 0)
-    MPI_Bcast(only_sends(c) ? out : in, bytes, MPI_BYTE, ROOT, c->ranks);
-  else if (strcmp(name, "gather") == 0)
-    MPI_Gather(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, ROOT, c->ranks);
-  else MPI_Scatter(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, ROOT, c->ranks);
-}
-
 void call_collective(Exchange* exchange) {
   const Collective* const c = exchange->collective;
   const size_t sent = sent_bytes(c), received = received_bytes(c);
   if (c->host_out != NULL && sent > 0) copy_out(c->sent_from, c->host_out, c->out, sent);
-  call_mpi(c, c->host_out != NULL ? c->host_out : c->out, c->host_in != NULL ? c->host_in : c->in);
+  c->kind->call(c, c->host_out != NULL ? c->host_out : c->out,
+                c->host_in != NULL ? c->host_in : c->in);
   if (c->host_in != NULL && received > 0) copy_in(c->received_into, c->in, c->host_in, received);
 }

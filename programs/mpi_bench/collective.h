@@ -21,7 +21,12 @@
 #include "check.h"
 #include "memory.h"
 
-enum { ELEMENT_BYTES = 4 };
+enum {
+  ELEMENT_BYTES = 4,
+  GAP_BYTES = 64 /* behind the memory received into: nothing may be written there */
+};
+
+typedef struct Collective Collective;
 
 typedef struct {
   const char* name;
@@ -31,9 +36,10 @@ typedef struct {
   bool in_per_rank;
   bool from_root; /* only the root's out counts */
   bool to_root;   /* only the root receives */
+  void (*call)(const Collective* collective, void* out, void* in);
 } CollectiveKind;
 
-typedef struct Collective {
+struct Collective {
   const CollectiveKind* kind;
   MPI_Comm ranks;
   int rank, size;
@@ -42,13 +48,12 @@ typedef struct Collective {
   const Memory *sent_from, *received_into;
   unsigned char *out, *in;
   unsigned char *host_out, *host_in; /* pinned copies; NULL: MPI gets the memory itself */
-} Collective;
+};
 
 /* NULL where there is none of this name. */
 const CollectiveKind* find_collective(const char* name);
 
-/* Bytes that the buffers of a rank take at most; behind those into which is received nothing may
-   be written. */
+/* Bytes that the buffers of a rank take at most. */
 size_t out_bytes(const CollectiveKind* kind, size_t part, int size);
 size_t in_bytes(const CollectiveKind* kind, size_t part, int size);
 

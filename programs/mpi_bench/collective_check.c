@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "collective.h"
-#include "collective_run.h"
 #include "failure.h"
 #include "pattern.h"
 

@@ -4,8 +4,6 @@
 
 #include "options.h"
 
-enum { GAP_BYTES = 64 }; /* behind the memory received into */
-
 /* Every size in turn; all ranks call it together. Returns how many bytes were wrong. */
 double run_collective(const Operation* operation, const Options* options, const Memory* sent_from,
                       const Memory* received_into);

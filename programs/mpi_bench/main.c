@@ -150,22 +150,18 @@ static void run_operation(Run* run, const Operation* operation) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The most buffers that any operation wants. */
-static int greatest_count(const Options* options) {
-  const int window = largest_window(options);
-  int most = 1;
-  for (int i = 0; i < options->operation_count; ++i) {
-    const Operation* const operation = options->operations[i];
-    const int count = buffer_count(operation, window, options->buffer_per_message);
-    if (operation->windowed && count > most) most = count;
-  }
-  return most;
+/* The most buffers that an operation wants. */
+static int greatest_count(const Options* options, const Operation* operation) {
+  const int window = operation->windowed ? largest_window(options) : 1;
+  return buffer_count(operation, window, options->buffer_per_message);
 }
 
 static void try_operation(const Run* run, const Operation* operation) {
   const Options* const options = &run->options;
   switch (operation->kind) {
-    case MESSAGES: release_buffers(run, allocate_buffers(run, greatest_count(options))); break;
+    case MESSAGES:
+      release_buffers(run, allocate_buffers(run, greatest_count(options, operation)));
+      break;
     case SOLVER: try_jacobi(options, &run->sent_from); break;
     case COLLECTIVE: try_collective(operation, options, &run->sent_from, &run->received_into);
   }

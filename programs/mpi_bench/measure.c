@@ -82,7 +82,7 @@ static double by_clock(const Operation* operation, const Exchange* exchange, dou
     case MEAN_OF_RANKS: return total(exchange, mine) / exchange->size;
     case MEAN_OF_SENDERS: break;
   }
-  return total(exchange, exchange->sends_to == NOBODY ? 0 : mine) /
+  return total(exchange, exchange->sends_to == NO_RANK ? 0 : mine) /
          sender_count(operation, exchange->size);
 }
 

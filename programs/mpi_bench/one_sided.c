@@ -17,7 +17,7 @@ void open_put(Exchange* e) {
 }
 
 void put_and_flush(Exchange* e) {
-  if (e->sends_to == NOBODY) return;
+  if (e->sends_to == NO_RANK) return;
   put_window(e);
   MPI_Win_flush(e->sends_to, e->memory);
 }
@@ -36,7 +36,7 @@ void open_put_fence(Exchange* e) {
 
 void put_and_fence(Exchange* e) {
   MPI_Win_fence(0, e->memory);
-  if (e->sends_to != NOBODY) put_window(e);
+  if (e->sends_to != NO_RANK) put_window(e);
   MPI_Win_fence(0, e->memory);
 }
 

@@ -11,11 +11,11 @@ static int other_of_two(int rank, int size) {
 
 static int first_to_second(int rank, int size) {
   (void)size;
-  return rank == 0 ? 1 : NOBODY;
+  return rank == 0 ? 1 : NO_RANK;
 }
 
 static int first_half_to_second_half(int rank, int size) {
-  return rank < size / 2 ? rank + size / 2 : NOBODY;
+  return rank < size / 2 ? rank + size / 2 : NO_RANK;
 }
 
 static int to_the_next(int rank, int size) { return (rank + 1) % size; }
@@ -136,11 +136,11 @@ int buffer_count(const Operation* operation, int window, bool buffer_per_message
 int sender_to(const Operation* operation, int rank, int size) {
   for (int other = 0; other < size; ++other)
     if (operation->sends_to(other, size) == rank) return other;
-  return NOBODY;
+  return NO_RANK;
 }
 
 int sender_count(const Operation* operation, int size) {
   int count = 0;
-  for (int rank = 0; rank < size; ++rank) count += operation->sends_to(rank, size) != NOBODY;
+  for (int rank = 0; rank < size; ++rank) count += operation->sends_to(rank, size) != NO_RANK;
   return count;
 }

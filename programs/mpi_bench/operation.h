@@ -8,13 +8,13 @@
 
 #include "region.h"
 
-enum { NOBODY = -1 };
+enum { NO_RANK = -1 };
 
 /* One rank's side of one operation at one size and window. */
 typedef struct {
   MPI_Comm ranks;              /* those that take part */
   int rank, size;              /* in it */
-  int sends_to, receives_from; /* ranks in it, or NOBODY */
+  int sends_to, receives_from; /* ranks in it, or NO_RANK */
   int bytes, window;
   Region out, in;
   MPI_Request* requests;         /* room for two windows */
@@ -43,7 +43,7 @@ typedef struct {
                        of two puts into the same bytes */
   int messages_in_turn; /* that one exchange sends one after another; its time is divided by them */
   Clock clock;
-  int (*sends_to)(int rank, int size); /* or NOBODY; of messages and solvers */
+  int (*sends_to)(int rank, int size); /* or NO_RANK; collectives have none */
   void (*begin)(Exchange* exchange);   /* before the first exchange; may be NULL */
   void (*once)(Exchange* exchange);
   void (*make_visible)(Exchange* exchange); /* arrived bytes, to the receiver; may be NULL */
@@ -59,7 +59,7 @@ int buffer_count(const Operation* operation, int window, bool buffer_per_message
 /* NULL where there is none of this name. */
 const Operation* find_operation(const char* name);
 
-/* The rank that sends to `rank`, or NOBODY. */
+/* The rank that sends to `rank`, or NO_RANK. */
 int sender_to(const Operation* operation, int rank, int size);
 
 /* How many ranks send. */

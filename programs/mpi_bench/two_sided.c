@@ -35,12 +35,12 @@ static void post_sends(const Exchange* e, MPI_Request* requests) {
 
 /* As in osu_bw the acknowledgement lies in the same kind of memory as the messages of that rank. */
 void window_one_way(Exchange* e) {
-  if (e->sends_to != NOBODY) {
+  if (e->sends_to != NO_RANK) {
     post_sends(e, e->requests);
     MPI_Waitall(e->window, e->requests, MPI_STATUSES_IGNORE);
     MPI_Recv(acknowledgement(&e->out), ACKNOWLEDGEMENT_BYTES, MPI_BYTE, e->sends_to,
              ACKNOWLEDGEMENT_TAG, e->ranks, MPI_STATUS_IGNORE);
-  } else if (e->receives_from != NOBODY) {
+  } else if (e->receives_from != NO_RANK) {
     post_receives(e, e->requests);
     MPI_Waitall(e->window, e->requests, MPI_STATUSES_IGNORE);
     MPI_Send(acknowledgement(&e->in), ACKNOWLEDGEMENT_BYTES, MPI_BYTE, e->receives_from,

@@ -17,6 +17,17 @@ using mpi::Buffers;
 
 void give_way() { std::this_thread::yield(); }
 
+// Each rank by a thread of its own.
+template <class Action>
+void on_ranks(int ranks, const Arena& arena, int block, Action action) {
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      Announcements own(arena, arena.block(block), rank, ranks);
+      action(rank, own);
+    });
+}
+
 // What rank r passes in a call: the same wherever it is asked.
 Buffers passed(int rank, std::uint64_t call, unsigned hosts) {
   std::mt19937 random(static_cast<unsigned>(call * 31 + static_cast<unsigned>(rank)));
@@ -42,22 +53,18 @@ TEST_P(Agreement, IsTheSameAtAllRanksInEveryCall) {
   const int block = arena.take();
   std::vector<int> wrong(kRanks);
 
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < kRanks; ++rank)
-    threads.emplace_back([&, rank] {
-      Announcements own(arena, arena.block(block), rank, kRanks);
-      for (std::uint64_t call = 0; call < kCalls; ++call) {
-        const Buffers mine = passed(rank, call, GetParam());
-        own.make_room(give_way);
-        const std::uint64_t number = own.announce(mine);
-        if (!is_asked(mine)) continue;  // it never waits
-        std::optional<bool> agreed;
-        while (!(agreed = own.is_ours_at_all(number))) give_way();
-        if (*agreed != expected(kRanks, call, GetParam())) ++wrong[static_cast<std::size_t>(rank)];
-        own.note_decided(number);
-      }
-    });
-  threads.clear();
+  on_ranks(kRanks, arena, block, [&](int rank, Announcements& own) {
+    for (std::uint64_t call = 0; call < kCalls; ++call) {
+      const Buffers mine = passed(rank, call, GetParam());
+      own.make_room(give_way);
+      const std::uint64_t number = own.announce(mine);
+      if (!is_asked(mine)) continue;  // it never waits
+      std::optional<bool> agreed;
+      while (!(agreed = own.is_ours_at_all(number))) give_way();
+      if (*agreed != expected(kRanks, call, GetParam())) ++wrong[static_cast<std::size_t>(rank)];
+      own.note_decided(number);
+    }
+  });
 
   EXPECT_EQ(wrong, std::vector<int>(kRanks, 0));
 }
@@ -92,17 +99,13 @@ TEST(Announcements, TellTheirNumbersToAllAgainAndAgain) {
   const int block = arena.take();
   std::vector<int> wrong(kRanks);
 
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < kRanks; ++rank)
-    threads.emplace_back([&, rank] {
-      Announcements own(arena, arena.block(block), rank, kRanks);
-      for (int time = 0; time < kTimes; ++time) {
-        const std::vector<mpi::Count> all = own.exchange({rank, time}, give_way);
-        if (all != std::vector<mpi::Count>{0, time, 1, time, 2, time})
-          ++wrong[static_cast<std::size_t>(rank)];
-      }
-    });
-  threads.clear();
+  on_ranks(kRanks, arena, block, [&](int rank, Announcements& own) {
+    for (int time = 0; time < kTimes; ++time) {
+      const std::vector<mpi::Count> all = own.exchange({rank, time}, give_way);
+      if (all != std::vector<mpi::Count>{0, time, 1, time, 2, time})
+        ++wrong[static_cast<std::size_t>(rank)];
+    }
+  });
 
   EXPECT_EQ(wrong, std::vector<int>(kRanks, 0));
 }

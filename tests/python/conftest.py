@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import polypath
 import pytest
 from fake_frameworks import Cupy, Torch
+from mpi_program import compile_faults, compile_program
+from mpi_search import SEARCH
 from polypath import process_context
 from polypath.frameworks import PYTORCH
 
@@ -50,3 +54,29 @@ def cupy(context: polypath.Context, monkeypatch: pytest.MonkeyPatch) -> Cupy:
     module = Cupy(context)
     monkeypatch.setitem(sys.modules, "cupy", module)
     return module
+
+
+# For the tests of the MPI program.
+
+
+@pytest.fixture(scope="module")
+def mpi_on_the_path() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", SEARCH)
+        yield
+
+
+@pytest.fixture(scope="module")
+def program(
+    mpi_on_the_path: None,  # noqa: ARG001
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    return compile_program(tmp_path_factory.mktemp("program"))
+
+
+@pytest.fixture(scope="module")
+def faults(
+    mpi_on_the_path: None,  # noqa: ARG001
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    return compile_faults(tmp_path_factory.mktemp("faults"))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_runner import polypath
-from mpi_program import QUICK, compile_faults, compile_program, run
-from mpi_search import SEARCH, needs_mpi
+from mpi_program import QUICK, run
+from mpi_search import needs_mpi
 from polypath.cli.mpi.request import COLLECTIVES
 
-pytestmark = needs_mpi
+pytestmark = [needs_mpi, pytest.mark.usefixtures("mpi_on_the_path")]
 
 # A few elements, not a multiple of the ranks, and more than a staging piece.
 SIZES = (4, 1000, 65536 + 4, 1048576 + 12)
@@ -22,18 +21,6 @@ RECEIVED = {
     "bcast": lambda ranks: ranks - 1, "gather": lambda ranks: ranks,
     "scatter": lambda ranks: ranks,
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _mpi_on_the_path() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", SEARCH)
-        yield
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_program(tmp_path_factory.mktemp("program"))
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -54,11 +41,7 @@ def test_every_element_that_is_received_is_compared(program: Path, ranks: int) -
 
 @pytest.mark.parametrize("operation", ["allreduce", "bcast"])
 @pytest.mark.parametrize("fault", ["flip sums", "lose sums"])
-def test_a_wrong_element_is_found(
-    program: Path, tmp_path: Path, operation: str, fault: str
-) -> None:
-    faults = compile_faults(tmp_path)
-
+def test_a_wrong_element_is_found(program: Path, faults: Path, operation: str, fault: str) -> None:
     ended = run(
         program, 2, *QUICK, "--operations", operation, "--sizes", "64K",
         LD_PRELOAD=str(faults), FAULT=fault,
@@ -70,10 +53,7 @@ def test_a_wrong_element_is_found(
     assert any(f"{operation} of 65536 bytes" in line for line in ended.errors), ended.errors
 
 
-@pytest.mark.usefixtures("_mpi_on_the_path")
-def test_without_polypath_gpu_memory_is_staged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", SEARCH)
-
+def test_without_polypath_gpu_memory_is_staged() -> None:
     document = polypath(
         "mpi", "--driver", "stand-in", "--operations", "allgather,reduce_scatter",
         "--sizes", "4K,1M", "--json", "-",

@@ -7,37 +7,19 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mpi_program import QUICK, Ended, compile_faults, compile_program, run
-from mpi_search import ROOT, SEARCH, needs_mpi
+from mpi_program import QUICK, Ended, run
+from mpi_search import ROOT, needs_mpi
 from polypath import install
 
-pytestmark = needs_mpi
+pytestmark = [needs_mpi, pytest.mark.usefixtures("mpi_on_the_path")]
 
 ON_GPU = ("--operations", "jacobi", "--warm-up", "1", "--iterations", "3")
 ON_HOST = (*QUICK, "--operations", "jacobi")
 CHECKS = 2  # before what is timed, and after it
 HALOS = 2  # of a rank, compared as well
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _mpi_on_the_path() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", SEARCH)
-        yield
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_program(tmp_path_factory.mktemp("program"))
-
-
-@pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_faults(tmp_path_factory.mktemp("faults"))
 
 
 @pytest.fixture(scope="module")

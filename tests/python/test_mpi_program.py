@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable
 
 import pytest
 from cli_runner import succeed
-from mpi_program import QUICK, Ended, compile_faults, compile_program, compile_with_mpi, run
-from mpi_search import SEARCH, needs_mpi
+from mpi_program import QUICK, Ended, compile_with_mpi, run
+from mpi_search import needs_mpi
 from polypath import install
 from polypath.cli.mpi.request import COLLECTIVES, OPERATIONS, SOLVER
 
-pytestmark = needs_mpi
+pytestmark = [needs_mpi, pytest.mark.usefixtures("mpi_on_the_path")]
 
 # test_mpi_jacobi.py has the solver, test_mpi_collectives.py the collectives.
 MESSAGES = {
     name: windowed for name, windowed in OPERATIONS.items() if name not in (SOLVER, *COLLECTIVES)
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _mpi_on_the_path() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", SEARCH)
-        yield
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_program(tmp_path_factory.mktemp("program"))
-
-
-@pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_faults(tmp_path_factory.mktemp("faults"))
 
 
 # Messages that are one byte, not a multiple of a word, of a page, or of a staging piece.
