@@ -272,10 +272,10 @@ const std::vector<Entry>& entries() {
 std::size_t distance(std::string_view one, std::string_view other) {
   std::vector<std::size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < one.size(); ++i) {
+  for (const char letter : one) {
     std::size_t before = row[0]++;
     for (std::size_t j = 0; j < other.size(); ++j) {
-      const std::size_t changed = before + (one[i] == other[j] ? 0 : 1);
+      const std::size_t changed = before + (letter == other[j] ? 0 : 1);
       before = row[j + 1];
       row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
     }
