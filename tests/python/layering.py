@@ -34,7 +34,7 @@ ROOMS = {
     ),
     "plan": ("", "single", "joint", "pieces"),
     "communicator": ("bootstrap", "node", "", "transport"),
-    "collective": ("program", "algorithms", "division", "choose", "rank", "internode", ""),
+    "collective": ("trees", "program", "algorithms", "division", "choose", "rank", "internode", ""),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

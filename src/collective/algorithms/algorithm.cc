@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/node_ranks.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -25,23 +26,24 @@ bool Algorithm::does(Collective collective) const {
 }
 
 const char* fixed_order(const Machine& machine, const CollectiveRequest& request) {
-  const bool by_node = request.collective == Collective::all_reduce ||
-                       request.collective == Collective::reduce_scatter;
-  return by_node && nodes_are_alike(machine, request) ? kNodeOrder : kRankOrder;
+  if (order_groups(machine, request).size() == 1) return kRankOrder;
+  return nodes_are_alike(machine, request) ? kNodeOrder : kGroupOrder;
 }
 
 bool Algorithm::keeps_order(const Machine& machine, const CollectiveRequest& request) const {
   if (!reduces(request.collective) || !depends_on_order(request.reduction)) return true;
   const std::string_view fixed = fixed_order(machine, request), own = order;
-  if (fixed == kRankOrder || own == kNodeOrder) return own == fixed;
-  return own == kRankOrder && ranks_by_node(machine, request).front().size() == 1;
+  if (own == kFixedOrder || own == fixed) return true;
+  return own == kRankOrder && fixed == kNodeOrder &&
+         ranks_by_node(machine, request).front().size() == 1;
 }
 
 const std::vector<Algorithm>& algorithms() {
   static const std::vector<Algorithm> all = {
       flat(),           hierarchical(), ring(),         knomial(),      exchange(),
       bruck(),          tree(),         chain(),        oneshot(),      twoshot(),
-      oneshot_copies(), host(),         host_oneshot(), across_nodes(), leaders()};
+      oneshot_copies(), host(),         host_oneshot(), across_nodes(), leaders(),
+      trees(),          grouped()};
   return all;
 }
 

@@ -16,9 +16,13 @@ namespace polypath {
 inline constexpr const char* kRankOrder = "0, 1, 2, ...";
 /// The same in each node, and then of the nodes' results.
 inline constexpr const char* kNodeOrder = "in each node 0, 1, 2, ...; then the nodes 0, 1, 2, ...";
+/// The same in each group of close GPUs, and then of the groups' results.
+inline constexpr const char* kGroupOrder =
+    "in each group of close GPUs 0, 1, 2, ...; then the groups 0, 1, 2, ...";
+/// Of an algorithm: whichever of these is the fixed order there.
+inline constexpr const char* kFixedOrder = "the fixed order";
 /// The order in which a request's values are reduced if the order matters and the caller gives
-/// none: that of the nodes for all_reduce and reduce_scatter of several with as many ranks each,
-/// else that of the ranks. They are the same where nodes have one rank each.
+/// none: rank order, or that of nodes or groups (fixed_order.h).
 const char* fixed_order(const Machine& machine, const CollectiveRequest& request);
 
 struct Algorithm {
@@ -68,5 +72,7 @@ Algorithm host();
 Algorithm host_oneshot();
 Algorithm across_nodes();
 Algorithm leaders();
+Algorithm trees();
+Algorithm grouped();
 
 }  // namespace polypath

@@ -4,7 +4,7 @@
 // values are there, else rank 0's arrive there, or rank 1's at rank 0.
 
 #include "collective/algorithms/algorithm.h"
-#include "collective/algorithms/fold.h"
+#include "collective/algorithms/fixed_order.h"
 
 namespace polypath {
 namespace {
@@ -94,7 +94,7 @@ class Flat {
         kept ? output(rank, part.offset) : composer_.input(rank, part.offset), kept};
     std::optional<Slice> result;
     if (has_output(rank)) result = output(rank, part.offset);
-    held_[static_cast<std::size_t>(rank)] = fold(composer_, operands, part.bytes, result);
+    held_[static_cast<std::size_t>(rank)] = fold_in_groups(composer_, groups_, operands, part.bytes, result);
   }
 
   // The root gives each rank its part.
@@ -132,6 +132,8 @@ class Flat {
   int root_;
   int ranks_;
   int pieces_;
+  std::vector<std::vector<int>> groups_ =
+      order_groups(composer_.machine(), composer_.request());
   std::vector<Slice> held_;               // by rank, of the piece at hand
   std::vector<std::vector<Slice>> sums_;  // the same by piece
 };
@@ -141,7 +143,7 @@ class Flat {
 Algorithm flat() {
   return {.name = "flat",
           .sentence = "each rank reduces its part from all others, then gives it to all",
-          .order = kRankOrder,
+          .order = kFixedOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::broadcast},
           .compose = [](Composer& composer) { Flat(composer).compose(); }};

@@ -33,7 +33,7 @@
 // and writing into a farther memory is no slower than reading from it.
 
 #include "collective/algorithms/algorithm.h"
-#include "collective/algorithms/fold.h"
+#include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/host_parts.h"
 #include "collective/program/index_of.h"
 
@@ -134,7 +134,7 @@ class Host {
       }
     for (int rank = 0; rank < ranks_; ++rank)
       if (!operands[index_of(rank)].empty())
-        value(piece, rank) = fold(composer_, operands[index_of(rank)],
+        value(piece, rank) = fold_in_groups(composer_, groups_, operands[index_of(rank)],
                                   parts_.part(rank, piece).bytes, result(piece, rank));
   }
 
@@ -193,6 +193,8 @@ class Host {
   int ranks_;
   int pieces_;
   HostParts parts_;
+  std::vector<std::vector<int>> groups_ =
+      order_groups(composer_.machine(), composer_.request());
   std::vector<Slice> written_;    ///< by piece, the rank that has written it, and the one it is for
   std::vector<Slice> values_;     ///< by piece and rank: the values to reduce
   std::vector<Slice> published_;  ///< the same in the host's memory
@@ -203,7 +205,7 @@ class Host {
 Algorithm host() {
   return {.name = "host",
           .sentence = "each rank writes once into the host's pinned memory what the others read",
-          .order = kRankOrder,
+          .order = kFixedOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::all_gather, Collective::all_to_all, Collective::broadcast,
                           Collective::all_to_all_v},

@@ -5,7 +5,7 @@
 // the ranks (fold.h), and so all have the same bits.
 
 #include "collective/algorithms/algorithm.h"
-#include "collective/algorithms/fold.h"
+#include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/host_parts.h"
 #include "collective/program/index_of.h"
 
@@ -65,7 +65,7 @@ class HostOneshot {
       }
     for (int rank = 0; rank < ranks_; ++rank)
       if (has_output(rank))
-        (void)fold(composer_, operands[index_of(rank)], piece.bytes,
+        (void)fold_in_groups(composer_, groups_, operands[index_of(rank)], piece.bytes,
                    composer_.output(rank, piece.offset));
   }
 
@@ -84,6 +84,8 @@ class HostOneshot {
   int ranks_;
   Part whole_;
   int pieces_;
+  std::vector<std::vector<int>> groups_ =
+      order_groups(composer_.machine(), composer_.request());
   std::vector<std::vector<Slice>> written_;  ///< by piece and rank
 };
 
@@ -92,7 +94,7 @@ class HostOneshot {
 Algorithm host_oneshot() {
   return {.name = "host-oneshot",
           .sentence = "each rank writes all it has to the host once, and reduces what all have",
-          .order = kRankOrder,
+          .order = kFixedOrder,
           .collectives = {Collective::all_reduce, Collective::reduce},
           .compose = [](Composer& composer) { HostOneshot(composer).compose(); },
           .can = reaches_through_host,

@@ -8,9 +8,9 @@
 namespace polypath {
 namespace {
 
-class Tree {
+class BinomialTree {
  public:
-  explicit Tree(Composer& composer)
+  explicit BinomialTree(Composer& composer)
       : composer_(composer),
         root_(composer.request().root),
         ranks_(composer.ranks()),
@@ -101,7 +101,7 @@ Algorithm tree() {
           .sentence = "in each step everybody who has it gives it to one more, or takes from one",
           .order = "counted from the root, each rank with those 2^i above it, the largest i first",
           .collectives = {Collective::reduce, Collective::broadcast},
-          .compose = [](Composer& composer) { Tree(composer).compose(); }};
+          .compose = [](Composer& composer) { BinomialTree(composer).compose(); }};
 }
 
 }  // namespace polypath

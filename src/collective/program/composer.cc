@@ -351,6 +351,10 @@ void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOf
   }
 }
 
+Packing Composer::pack(const PackingRequest& request) const {
+  return routes_ != nullptr ? routes_->packings().of(request) : pack_trees(machine_, request);
+}
+
 Program Composer::build() && {
   program_.assign_events();
   return std::move(program_);

@@ -20,6 +20,7 @@
 #include "collective/program/request.h"
 #include "collective/program/tuning.h"
 #include "collective/program/value_counts.h"
+#include "collective/trees/packing.h"
 #include "kernels/mail.h"
 #include "machine/nodes.h"
 #include "model/path.h"
@@ -82,6 +83,9 @@ class Composer {
   /// A kernel outside kernel groups, of those that the program's runner loads, in its GPU's queue.
   /// Not in a program that has an exchange.
   void run(KernelCall call);
+
+  /// Trees for what the request moves, remembered where there are routes.
+  [[nodiscard]] Packing pack(const PackingRequest& request) const;
 
   /// The program of all that, with its events.
   Program build() &&;

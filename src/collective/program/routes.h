@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "collective/trees/packing.h"
 #include "plan/joint/joint.h"
 
 namespace polypath {
@@ -19,19 +20,22 @@ class Routes {
  public:
   /// Error (invalid_setting) as of Planner.
   Routes(const Machine& machine, const Settings& settings)
-      : planner_(machine, settings), joint_(planner_) {}
+      : planner_(machine, settings), joint_(planner_), packings_(planner_.machine()) {}
 
   /// The paths of each, the direct one first. Sizes are taken in kGrain bytes, so that sets of
   /// hardly different ones have one plan. Of more messages than a joint plan can have, each goes
   /// over its direct path.
   [[nodiscard]] std::vector<std::vector<PathShare>> of(std::vector<JointTransfer> messages,
                                                        bool by_joint_plan);
+  /// The trees that bytes for several ranks go along.
+  [[nodiscard]] Packings& packings() { return packings_; }
 
  private:
   static constexpr Bytes kGrain = 64_KiB;
 
   Planner planner_;
   JointPlanner joint_;
+  Packings packings_;
 };
 
 }  // namespace polypath

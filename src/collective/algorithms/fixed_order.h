@@ -1,0 +1,26 @@
+#pragma once
+// The order in which values are reduced where the bits depend on it and the caller gives none: in
+// each of some groups in rank order, and then the groups' results in the order of their first
+// ranks. With one group it is rank order.
+
+#include <vector>
+
+#include "collective/algorithms/fold.h"
+#include "collective/program/request.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// Of all_reduce and reduce_scatter on several nodes with as many ranks each: the nodes. On one
+/// node: GPUs each of which reaches each other one over links that no other pair of GPUs has to
+/// share with them, found one after another in rank order, unless those are single ones, all in one
+/// group, or can exchange messages by kernels.
+std::vector<std::vector<int>> order_groups(const Machine& machine,
+                                           const CollectiveRequest& request);
+
+/// fold() in the fixed order; an operand of each rank, in their order.
+Slice fold_in_groups(Composer& composer, const std::vector<std::vector<int>>& groups,
+                     const std::vector<Operand>& operands, Bytes bytes,
+                     std::optional<Slice> result = std::nullopt);
+
+}  // namespace polypath

@@ -1,0 +1,373 @@
+// Along trees that are packed onto the links (collective/trees): each part of the message has some,
+// and each of these a share of it, so that the busiest link is free as early as possible. Bytes
+// for all go from the root outwards, sums from the leaves inwards; blocks for one rank go along a
+// path. On meshes with missing links ranks hand on what others need, and over a narrow link between
+// two groups each byte goes once.
+//
+// `trees` sums up as its trees have it. `grouped` keeps to the fixed order: the values of a group
+// meet at one of its ranks, the groups' sums at one of these.
+//
+// Pieces go level by level. A message that may not go to its rank's own memory yet has a place in
+// a slot of its link, one slot for each piece; what a piece has there is read one step later at the
+// latest, long before the slot's turn comes again.
+
+#include <algorithm>
+#include <map>
+
+#include "collective/algorithms/algorithm.h"
+#include "collective/algorithms/fixed_order.h"
+#include "collective/program/index_of.h"
+#include "collective/program/routes.h"
+#include "kernels/reduce_layout.h"
+
+namespace polypath {
+namespace {
+
+// Pieces, and parts of them, begin at multiples, which kernels read faster; small ones do not.
+constexpr Bytes kTreeGrain = 256_B, kSmallestAligned = 4_KiB;
+
+Bytes rounded_up(Bytes bytes) { return kTreeGrain * ((bytes.value + kTreeGrain.value - 1) / kTreeGrain.value); }
+
+/// What a tree carries: a stretch of each piece of a block.
+struct Planted {
+  Tree tree;
+  bool inwards;
+  int from, to;       ///< the ranks whose block it is: in the input of one, in the output of one
+  Part block;         ///< the bytes of all trees of its demand, from 0 on
+  double begin, end;  ///< of each piece of the block, as a part of it
+};
+
+using Demands = std::vector<TreeDemand>;
+
+Demands demands_of(const CollectiveRequest& request) {
+  using Kind = TreeDemand::Kind;
+  Demands demands;
+  const Collective collective = request.collective;
+  const bool sums = reduces(collective);
+  const bool shared = !sums || collective == Collective::all_reduce;
+  if (has_root(collective)) return {{.kind = sums ? Kind::sum : Kind::to_all, .root = request.root}};
+  for (int root = 0; root < request.size(); ++root) {
+    if (sums) demands.push_back({.kind = Kind::sum, .root = root});
+    if (shared && collective != Collective::all_to_all) demands.push_back({.root = root});
+    for (int target = 0; target < request.size() && collective == Collective::all_to_all; ++target)
+      if (target != root) demands.push_back({.kind = Kind::to_one, .root = root, .target = target});
+  }
+  return demands;
+}
+
+class AlongTrees {
+ public:
+  AlongTrees(Composer& composer, std::vector<std::vector<int>> groups)
+      : composer_(composer),
+        request_(composer.request()),
+        through_slots_(composer.tuning().private_memory ||
+                       (request_.in_place && request_.collective == Collective::all_to_all)) {
+    plant(std::move(groups));
+    for (const Planted& each : planted_)
+      (each.inwards ? inward_ : outward_) =
+          std::max(each.inwards ? inward_ : outward_, each.tree.depth());
+    cut();
+    places_.resize(index_of(pieces_) * planted_.size());
+  }
+
+  void compose() {
+    keep_own();
+    std::vector<std::function<void(int)>> steps;
+    for (int depth = inward_; depth > 0; --depth)
+      steps.emplace_back([this, depth](int piece) { gather(piece, depth); });
+    for (int depth = 1; depth <= outward_; ++depth)
+      steps.emplace_back([this, depth](int piece) { spread(piece, depth); });
+    pipeline(pieces_, steps);
+  }
+
+ private:
+  void plant(std::vector<std::vector<int>> groups) {
+    const Demands demands = demands_of(request_);
+    const Packing packing = composer_.pack({.ranks = request_.ranks,
+                                            .demands = demands,
+                                            .groups = std::move(groups),
+                                            .most_trees = composer_.tuning().radix});
+    for (std::size_t k = 0; k < demands.size(); ++k) {
+      const TreeDemand& demand = demands[k];
+      const bool to_one = demand.kind == TreeDemand::Kind::to_one;
+      double begin = 0;
+      for (const TreeShare& each : packing[k]) {
+        planted_.push_back({each.tree, demand.kind == TreeDemand::Kind::sum, demand.root,
+                            to_one ? demand.target : demand.root, block_of(demand.root), begin,
+                            begin + each.share});
+        begin += each.share;
+      }
+      planted_.back().end = 1;
+    }
+  }
+
+  // Where a block is in a message that has all of them.
+  [[nodiscard]] Part block_of(int rank) const {
+    if (request_.collective == Collective::all_reduce) return composer_.part(rank, request_.size());
+    if (has_root(request_.collective)) return {{}, request_.part()};
+    return {request_.start_of(rank), request_.part()};
+  }
+
+  // As many pieces as slots need, if there are any, and no more places than one has room for.
+  void cut() {
+    Bytes most = std::max(most_carried(true), request_.element());
+    if (most == request_.element()) most = std::max(most, most_carried(false));
+    pieces_ = composer_.pieces(most);
+    const Bytes element = request_.element(), piece = composer_.tuning().piece;
+    while (lay_out() > piece && element * index_of(pieces_) < most)
+      pieces_ = composer_.pieces(piece * index_of(pieces_) + element);
+  }
+
+  // The bytes that go over the busiest link, of messages by way of slots or of all.
+  [[nodiscard]] Bytes most_carried(bool by_slots) const {
+    std::map<std::pair<int, int>, double> carried;
+    double most = 0;
+    for (const Planted& each : planted_)
+      for_edges(each, [&](int vertex, int from, int to) {
+        if (by_slots && !needs_slot(each, vertex)) return;
+        double& bytes = carried[{from, to}];
+        bytes += each.block.bytes.real() * (each.end - each.begin);
+        most = std::max(most, bytes);
+      });
+    return Bytes{static_cast<std::uint64_t>(most)};
+  }
+
+  template <class Action>
+  void for_edges(const Planted& of, Action action) const {
+    for (int number = 1; number < static_cast<int>(of.tree.vertices().size()); ++number) {
+      const Vertex& vertex = of.tree.vertex(number);
+      const int parent = of.tree.vertex(vertex.parent).rank;
+      if (vertex.rank == parent) continue;
+      if (of.inwards) action(number, vertex.rank, parent);
+      else action(number, parent, vertex.rank);
+    }
+  }
+
+  // Gives each message that needs one its place in a slot; returns how full the fullest is.
+  Bytes lay_out() {
+    std::map<std::pair<int, int>, Bytes> used;
+    offsets_.assign(planted_.size(), {});
+    Bytes fullest;
+    for (std::size_t i = 0; i < planted_.size(); ++i) {
+      Bytes largest;
+      for (int piece = 0; piece < pieces_; ++piece)
+        largest = std::max(largest, stretch(planted_[i], piece).bytes);
+      offsets_[i].resize(planted_[i].tree.vertices().size());
+      for_edges(planted_[i], [&](int vertex, int from, int to) {
+        if (!needs_slot(planted_[i], vertex)) return;
+        Bytes& end = used[{from, to}];
+        offsets_[i][index_of(vertex)] = end;
+        end += largest < kTreeGrain ? largest : rounded_up(largest);
+        fullest = std::max(fullest, end);
+      });
+    }
+    return fullest;
+  }
+
+  [[nodiscard]] bool needs_slot(const Planted& of, int vertex) const {
+    return through_slots_ || of.inwards || !of.tree.vertex(vertex).takes_part;
+  }
+
+  [[nodiscard]] Part range_of(const Part& block, int piece) const {
+    if (block.bytes < kSmallestAligned * index_of(pieces_))
+      return composer_.piece(block, piece, pieces_);
+    const Bytes rest{block.bytes.value % kTreeGrain.value};
+    Part range = part_of({{}, block.bytes - rest}, piece, pieces_, kTreeGrain);
+    if (piece + 1 == pieces_) range.bytes += rest;
+    return range;
+  }
+
+  // The bytes of a piece of the block that go along a tree.
+  [[nodiscard]] Part stretch(const Planted& of, int piece) const {
+    const Part range = range_of({{}, of.block.bytes}, piece);
+    const auto boundary = [&](double part) {
+      if (part >= 1) return range.bytes;
+      const auto bytes = static_cast<std::uint64_t>(range.bytes.real() * part);
+      return kTreeGrain * (bytes / kTreeGrain.value);
+    };
+    const Bytes begin = boundary(of.begin), end = boundary(of.end);
+    return {range.offset + begin, end - begin};
+  }
+
+  // The slot of a link that a piece has.
+  [[nodiscard]] Slice slot_of(std::size_t tree, int vertex, int piece, int from, int to,
+                              Bytes bytes) {
+    if (bytes.value == 0) return {};
+    auto& slot = slots_[{piece, from, to}];
+    if (!slot) slot = composer_.slot(from, to, bytes);
+    return {slot->buffer, slot->offset + offsets_[tree][index_of(vertex)]};
+  }
+
+  [[nodiscard]] Slice input(const Planted& of, int rank, Bytes offset) const {
+    const bool whole = request_.collective == Collective::all_gather;
+    if (request_.collective == Collective::all_to_all)
+      return composer_.input(rank, request_.start_of(of.to) + offset);
+    return composer_.input(rank, whole ? offset : of.block.offset + offset);
+  }
+  [[nodiscard]] Slice output(const Planted& of, int rank, Bytes offset) const {
+    const bool alone = request_.collective == Collective::reduce_scatter;
+    return composer_.output(rank, alone ? offset : of.block.offset + offset);
+  }
+
+  void keep_own() {
+    const Collective collective = request_.collective;
+    if (collective == Collective::broadcast)
+      composer_.copy(composer_.input(request_.root), composer_.output(request_.root),
+                     request_.part());
+    if (collective != Collective::all_gather && collective != Collective::all_to_all) return;
+    const bool in_parts = collective == Collective::all_to_all;
+    for (int rank = 0; rank < request_.size(); ++rank) {
+      const Bytes own = request_.start_of(rank);
+      composer_.copy(composer_.input(rank, in_parts ? own : Bytes{}), composer_.output(rank, own),
+                     request_.part());
+    }
+  }
+
+  /// Where the values of a tree's vertices are, of one piece.
+  using Places = std::vector<Operand>;
+  [[nodiscard]] Places& places(int piece, std::size_t tree) {
+    Places& places = places_[index_of(piece) * planted_.size() + tree];
+    if (places.empty()) places.resize(planted_[tree].tree.vertices().size());
+    return places;
+  }
+
+  // The vertices at a depth send their values, or sums, to their parents, which add them up.
+  void gather(int piece, int depth) {
+    std::vector<Message> messages;
+    for_vertices(depth, true, [&](std::size_t i, int number) {
+      const Planted& of = planted_[i];
+      const Vertex& vertex = of.tree.vertex(number);
+      const auto [offset, bytes] = stretch(of, piece);
+      Operand& value = places(piece, i)[index_of(number)];
+      if (is_leaf(of.tree, number)) value = {input(of, vertex.rank, offset), false};
+      const int to = of.tree.vertex(vertex.parent).rank;
+      if (to == vertex.rank || bytes.value == 0) return;
+      const Slice arrived = slot_of(i, number, piece, vertex.rank, to, bytes);
+      messages.push_back({value.at, arrived, bytes});
+      value = {arrived, true};
+    });
+    composer_.send(std::move(messages));
+    for_vertices(depth - 1, true, [&](std::size_t i, int number) { add_up(piece, i, number); });
+  }
+
+  [[nodiscard]] static bool is_leaf(const Tree& tree, int number) {
+    return std::ranges::none_of(tree.vertices(),
+                                [&](const Vertex& each) { return each.parent == number; });
+  }
+
+  void add_up(int piece, std::size_t tree, int number) {
+    const Planted& of = planted_[tree];
+    const Vertex& vertex = of.tree.vertex(number);
+    const auto [offset, bytes] = stretch(of, piece);
+    if (bytes.value == 0 || is_leaf(of.tree, number)) return;
+    Places& values = places(piece, tree);
+    std::vector<std::pair<int, Operand>> ordered;
+    if (vertex.takes_part)
+      ordered.push_back({vertex.rank, {input(of, vertex.rank, offset), false}});
+    for (std::size_t child = 1; child < values.size(); ++child)
+      if (const Vertex& each = of.tree.vertices()[child]; each.parent == number)
+        ordered.push_back({each.order, values[child]});
+    std::ranges::stable_sort(ordered, {}, &std::pair<int, Operand>::first);
+    std::vector<Operand> operands;
+    for (const auto& each : ordered) operands.push_back(each.second);
+    if (number == 0) return sum_up(operands, output(of, vertex.rank, offset), bytes);
+    values[index_of(number)] = {fold(composer_, operands, bytes), true};
+  }
+
+  // The result in its place.
+  void sum_up(const std::vector<Operand>& operands, Slice result, Bytes bytes) {
+    if (operands.size() == 1) return composer_.copy(operands.front().at, result, bytes);
+    if (operands.size() > kMostOperands)
+      return composer_.copy(fold(composer_, operands, bytes), result, bytes);
+    std::vector<Slice> slices;
+    for (const Operand& each : operands) slices.push_back(each.at);
+    composer_.reduce(result, slices, bytes);
+  }
+
+  // The vertices at a depth get what their parents have.
+  void spread(int piece, int depth) {
+    std::vector<Message> messages, kept;
+    for_vertices(depth, false, [&](std::size_t i, int number) {
+      const Planted& of = planted_[i];
+      const Vertex& vertex = of.tree.vertex(number);
+      const auto [offset, bytes] = stretch(of, piece);
+      if (bytes.value == 0) return;
+      const int from = of.tree.vertex(vertex.parent).rank;
+      Places& values = places(piece, i);
+      if (vertex.parent == 0) values[0] = {of_root(of, offset), false};
+      Operand& value = values[index_of(number)];
+      const Slice last = output(of, vertex.rank, offset);
+      value.at = needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
+      messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
+      if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
+    });
+    composer_.send(std::move(messages));
+    for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
+  }
+
+  [[nodiscard]] Slice of_root(const Planted& of, Bytes offset) const {
+    if (request_.collective == Collective::all_reduce) return output(of, of.from, offset);
+    return input(of, of.from, offset);
+  }
+
+  // Of all trees, those at a depth; first those whose messages go to the next rank.
+  template <class Action>
+  void for_vertices(int depth, bool inwards, Action action) const {
+    std::vector<std::tuple<int, std::size_t, int>> found;
+    for (std::size_t i = 0; i < planted_.size(); ++i) {
+      const Tree& tree = planted_[i].tree;
+      if (planted_[i].inwards != inwards) continue;
+      for (int number = 0; number < static_cast<int>(tree.vertices().size()); ++number) {
+        const Vertex& vertex = tree.vertex(number);
+        if (vertex.depth != depth) continue;
+        const int parent = vertex.parent < 0 ? vertex.rank : tree.vertex(vertex.parent).rank;
+        const int ahead = inwards ? parent - vertex.rank : vertex.rank - parent;
+        found.emplace_back((ahead + request_.size()) % request_.size(), i, number);
+      }
+    }
+    std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
+    for (const auto& [distance, i, number] : found) action(i, number);
+  }
+
+  Composer& composer_;
+  const CollectiveRequest& request_;
+  bool through_slots_;
+  std::vector<Planted> planted_;
+  int inward_ = 0, outward_ = 0;  ///< the depths of the deepest trees
+  int pieces_ = 1;
+  std::vector<std::vector<Bytes>> offsets_;  ///< in slots, by tree and vertex
+  std::map<std::tuple<int, int, int>, std::optional<Slice>> slots_;  ///< by piece and link
+  std::vector<Places> places_;               ///< by piece and tree
+};
+
+bool joins_three(const Machine&, const CollectiveRequest& request) { return request.size() > 2; }
+
+}  // namespace
+
+Algorithm trees() {
+  return {.name = "trees",
+          .sentence = "each part goes along trees that are packed onto the links",
+          .order = "from the leaves of each tree to its root",
+          .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
+                          Collective::all_gather, Collective::all_to_all, Collective::broadcast},
+          .compose = [](Composer& composer) { AlongTrees(composer, {}).compose(); },
+          .radices = {1, 2, 4},
+          .can = joins_three,
+          .why_not = "between two ranks there is one tree"};
+}
+
+Algorithm grouped() {
+  return {.name = "grouped",
+          .sentence = "values meet in each group, the groups' sums meet, and results go along trees",
+          .order = kFixedOrder,
+          .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
+          .compose =
+              [](Composer& composer) {
+                AlongTrees(composer, order_groups(composer.machine(), composer.request())).compose();
+              },
+          .radices = {1, 2, 4},
+          .can = joins_three,
+          .why_not = "between two ranks there is one tree"};
+}
+
+}  // namespace polypath
