@@ -39,30 +39,51 @@ struct Planted {
 
 using Demands = std::vector<TreeDemand>;
 
-Demands demands_of(const CollectiveRequest& request) {
+// Of an all-reduce sums first, and then their results: each by itself, so that links are used as
+// evenly while pieces are summed up as they are while results are given back.
+std::vector<Demands> demands_of(const CollectiveRequest& request) {
   using Kind = TreeDemand::Kind;
-  Demands demands;
   const Collective collective = request.collective;
-  const bool sums = reduces(collective);
-  const bool shared = !sums || collective == Collective::all_reduce;
-  if (has_root(collective)) return {{.kind = sums ? Kind::sum : Kind::to_all, .root = request.root}};
-  for (int root = 0; root < request.size(); ++root) {
-    if (sums) demands.push_back({.kind = Kind::sum, .root = root});
-    if (shared && collective != Collective::all_to_all) demands.push_back({.root = root});
-    for (int target = 0; target < request.size() && collective == Collective::all_to_all; ++target)
-      if (target != root) demands.push_back({.kind = Kind::to_one, .root = root, .target = target});
+  Demands sums, shared;
+  if (has_root(collective)) {
+    const Kind kind = reduces(collective) ? Kind::sum : Kind::to_all;
+    return {{{.kind = kind, .root = request.root}}};
   }
-  return demands;
+  for (int root = 0; root < request.size(); ++root) {
+    if (reduces(collective)) sums.push_back({.kind = Kind::sum, .root = root});
+    if (collective == Collective::all_gather || collective == Collective::all_reduce)
+      shared.push_back({.root = root});
+    for (int target = 0; target < request.size() && collective == Collective::all_to_all; ++target)
+      if (target != root)
+        shared.push_back({.kind = Kind::to_one, .root = root, .target = target});
+  }
+  return {sums, shared};
+}
+
+// Messages that go on where another one ends, at both sides, are one with it.
+std::vector<Message> joined(std::vector<Message> messages) {
+  std::vector<Message> fewer;
+  for (const Message& each : messages) {
+    if (each.bytes.value == 0) continue;
+    const auto before = std::ranges::find_if(fewer, [&](const Message& other) {
+      return other.from.buffer == each.from.buffer && other.to.buffer == each.to.buffer &&
+             other.from.offset + other.bytes == each.from.offset &&
+             other.to.offset + other.bytes == each.to.offset;
+    });
+    if (before == fewer.end()) fewer.push_back(each);
+    else before->bytes += each.bytes;
+  }
+  return fewer;
 }
 
 class AlongTrees {
  public:
-  AlongTrees(Composer& composer, std::vector<std::vector<int>> groups)
+  AlongTrees(Composer& composer, const std::vector<std::vector<int>>& groups)
       : composer_(composer),
         request_(composer.request()),
         through_slots_(composer.tuning().private_memory ||
                        (request_.in_place && request_.collective == Collective::all_to_all)) {
-    plant(std::move(groups));
+    plant(groups);
     for (const Planted& each : planted_)
       (each.inwards ? inward_ : outward_) =
           std::max(each.inwards ? inward_ : outward_, each.tree.depth());
@@ -81,24 +102,27 @@ class AlongTrees {
   }
 
  private:
-  void plant(std::vector<std::vector<int>> groups) {
-    const Demands demands = demands_of(request_);
-    const Packing packing = composer_.pack({.ranks = request_.ranks,
-                                            .demands = demands,
-                                            .groups = std::move(groups),
-                                            .most_trees = composer_.tuning().radix});
-    for (std::size_t k = 0; k < demands.size(); ++k) {
-      const TreeDemand& demand = demands[k];
-      const bool to_one = demand.kind == TreeDemand::Kind::to_one;
-      double begin = 0;
-      for (const TreeShare& each : packing[k]) {
-        planted_.push_back({each.tree, demand.kind == TreeDemand::Kind::sum, demand.root,
-                            to_one ? demand.target : demand.root, block_of(demand.root), begin,
-                            begin + each.share});
-        begin += each.share;
-      }
-      planted_.back().end = 1;
+  void plant(const std::vector<std::vector<int>>& groups) {
+    for (Demands& demands : demands_of(request_)) {
+      if (demands.empty()) continue;
+      const PackingRequest wanted{.ranks = request_.ranks,
+                                  .demands = std::move(demands),
+                                  .groups = groups,
+                                  .most_trees = composer_.tuning().radix};
+      const Packing packing = composer_.pack(wanted);
+      for (std::size_t k = 0; k < packing.size(); ++k) plant(wanted.demands[k], packing[k]);
     }
+  }
+  void plant(const TreeDemand& demand, const std::vector<TreeShare>& trees) {
+    const bool to_one = demand.kind == TreeDemand::Kind::to_one;
+    double begin = 0;
+    for (const TreeShare& each : trees) {
+      planted_.push_back({each.tree, demand.kind == TreeDemand::Kind::sum, demand.root,
+                          to_one ? demand.target : demand.root, block_of(demand.root), begin,
+                          begin + each.share});
+      begin += each.share;
+    }
+    planted_.back().end = 1;
   }
 
   // Where a block is in a message that has all of them.
@@ -246,7 +270,7 @@ class AlongTrees {
       messages.push_back({value.at, arrived, bytes});
       value = {arrived, true};
     });
-    composer_.send(std::move(messages));
+    composer_.send(joined(std::move(messages)));
     for_vertices(depth - 1, true, [&](std::size_t i, int number) { add_up(piece, i, number); });
   }
 
@@ -301,7 +325,7 @@ class AlongTrees {
       messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
     });
-    composer_.send(std::move(messages));
+    composer_.send(joined(std::move(messages)));
     for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
   }
 

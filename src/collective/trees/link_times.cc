@@ -9,17 +9,12 @@ namespace {
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 constexpr double kCostOfAnEdge = 1e-4;  // of the dearest one
 
-// Copies that share a link get equal parts of it, so that an engine which would have to be busy all
-// the time falls behind where another one is less so. Engines are taken to be slower than they
-// are, and packings use them more evenly.
-constexpr double kEngineTime = 1.3;
-
 // An engine is busy as long as each of its copies takes.
 double time_of(const Resource& resource, const Use& use, const Hop& hop) {
   double time = 0;
   if (resource.capacity < BytesPerSecond::infinity()) time = use.weight / resource.capacity.value;
   if (resource.copies_at_once > 0)
-    time = std::max(time, kEngineTime / hop.bandwidth.value / resource.copies_at_once);
+    time = std::max(time, 1 / hop.bandwidth.value / resource.copies_at_once);
   return time;
 }
 
@@ -69,15 +64,14 @@ BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
   return in_rows(by_row);
 }
 
-CostMatrix LinkTimes::costs(std::span<const double> prices) const {
+CostMatrix LinkTimes::costs(const std::function<double(const BusyTime&)>& cost_of) const {
   CostMatrix costs(times_.size(), std::vector<double>(times_.size(), kNoEdge));
   double dearest = 0;
   for (std::size_t from = 0; from < times_.size(); ++from)
     for (std::size_t to = 0; to < times_.size(); ++to) {
       if (!times_[from][to]) continue;
       double& cost = costs[from][to] = 0;
-      for (const BusyTime& each : *times_[from][to])
-        cost += std::max(prices[each.resource], 0.0) * each.time;
+      for (const BusyTime& each : *times_[from][to]) cost += cost_of(each);
       dearest = std::max(dearest, cost);
     }
   for (auto& row : costs)

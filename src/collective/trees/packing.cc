@@ -1,7 +1,7 @@
 #include "collective/trees/packing.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 #include <optional>
 
 #include "collective/trees/link_times.h"
@@ -9,9 +9,8 @@
 namespace polypath {
 namespace {
 
-constexpr double kGap = 0.01;        // between the time of a packing and what none is below
-constexpr double kLeastShare = 0.02; // a tree with less is not worth its copies
-constexpr int kMostRounds = 60;
+constexpr int kMostRounds = 4;       // of all parts
+constexpr double kLeastGain = 1e-6;  // of a tree that takes another's place
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
@@ -155,123 +154,114 @@ class CheapestTrees {
   std::optional<GroupedSums> sums_;
 };
 
+// Each demand's parts, of one size, take trees in turn. An edge costs as
+// much as Σ_r x_r^p grows by it, where resource r is busy for x_r, so that parts give way to each
+// other; a part takes another tree if the sum becomes less. With a large p it is the busiest one's
+// time that counts (a potential game: Rosenthal 1973).
 class Packer {
  public:
   Packer(const Machine& machine, const PackingRequest& request)
-      : request_(request), links_(machine, request.ranks), trees_(request.demands.size()) {}
+      : request_(request),
+        links_(machine, request.ranks),
+        busy_(links_.resources()) {}
 
   [[nodiscard]] Packing pack() {
     if (!begin()) return {};
-    WayProgram all = program();
-    for (int round = 0; round < kMostRounds; ++round) {
-      all.solve();
-      if (!add_cheaper(all)) break;
-    }
-    keep_heaviest(all);
-    WayProgram kept = program();
-    kept.solve();
-    return shares(kept);
+    for (const double power : {3.0, 6.0, 12.0})
+      for (int round = 0; round < kMostRounds && improve(power); ++round) {}
+    return shares();
   }
 
  private:
-  [[nodiscard]] bool is_inward(std::size_t demand) const {
-    return request_.demands[demand].kind == TreeDemand::Kind::sum;
-  }
+  struct TreePart {
+    std::size_t demand;
+    Tree tree;
+    BusyTimes times;
+  };
 
-  // One tree for each demand, shallow ones: of equally good packings the first one stays.
-  bool begin() {
-    const std::vector<double> alike(links_.resources(), 1.0);
-    const CostMatrix costs = links_.costs(alike);
-    CheapestTrees cheapest(request_, costs);
-    for (std::size_t k = 0; k < trees_.size(); ++k) {
-      const auto tree = cheapest.shallow(request_.demands[k]);
-      if (!tree) return false;
-      trees_[k].push_back({*tree});
-    }
-    unit_ = 0;
-    for (std::size_t k = 0; k < trees_.size(); ++k)
-      for (const BusyTime& each : links_.of(trees_[k].front().tree, is_inward(k)))
-        unit_ = std::max(unit_, each.time);
-    return unit_ > 0;
+  [[nodiscard]] const TreeDemand& demand_of(const TreePart& part) const {
+    return request_.demands[part.demand];
   }
-
-  // In units in which T is about 1.
-  [[nodiscard]] BusyTimes busy_times_of(std::size_t demand, const Tree& tree) const {
-    BusyTimes times = links_.of(tree, is_inward(demand));
-    for (BusyTime& each : times) each.time /= unit_;
+  [[nodiscard]] BusyTimes times_of(std::size_t demand, const Tree& tree) const {
+    const TreeDemand& of = request_.demands[demand];
+    BusyTimes times = links_.of(tree, of.kind == TreeDemand::Kind::sum);
+    for (BusyTime& each : times) each.time *= of.amount / request_.most_trees;
     return times;
   }
 
-  // Of the trees there are.
-  [[nodiscard]] WayProgram program() {
-    double all = 0;
-    for (const TreeDemand& demand : request_.demands) all += demand.amount;
-    std::vector<double> amounts;
-    for (const TreeDemand& demand : request_.demands) amounts.push_back(demand.amount / all);
-    WayProgram program(links_.resources(), amounts);
-    ways_.assign(trees_.size(), {});
-    for (std::size_t k = 0; k < trees_.size(); ++k)
-      for (const TreeShare& each : trees_[k])
-        ways_[k].push_back(program.add(k, busy_times_of(k, each.tree)));
-    return program;
-  }
-
-  // The cheapest tree of each demand where that gains; false if none does much.
-  bool add_cheaper(WayProgram& program) {
-    std::vector<double> prices;
-    for (std::size_t r = 0; r < links_.resources(); ++r) prices.push_back(program.price_of(r));
-    const CostMatrix costs = links_.costs(prices);
+  // Shallow trees, which stay where no others are better.
+  bool begin() {
+    const CostMatrix costs = links_.costs([](const BusyTime& each) { return each.time; });
     CheapestTrees cheapest(request_, costs);
-    bool added = false;
-    for (std::size_t k = 0; k < trees_.size(); ++k) {
-      const Tree tree = *cheapest.of(request_.demands[k]);
-      BusyTimes times = busy_times_of(k, tree);
-      double cost = 0;
-      for (const BusyTime& each : times) cost += each.time * prices[each.resource];
-      if (cost > program.value_of(k) * (1 - kGap)) continue;
-      ways_[k].push_back(program.add(k, std::move(times)));
-      trees_[k].push_back({tree});
-      added = true;
+    for (std::size_t demand = 0; demand < request_.demands.size(); ++demand) {
+      const auto tree = cheapest.shallow(request_.demands[demand]);
+      if (!tree) return false;
+      for (int part = 0; part < request_.most_trees; ++part) {
+        parts_.push_back({demand, *tree, times_of(demand, *tree)});
+        add(parts_.back().times, 1);
+      }
     }
-    return added;
+    return true;
   }
 
-  void keep_heaviest(const WayProgram& program) {
-    for (std::size_t k = 0; k < trees_.size(); ++k) {
-      set_shares(program, k);
-      auto& trees = trees_[k];
-      std::ranges::stable_sort(trees, std::ranges::greater{}, &TreeShare::share);
-      std::size_t kept = 1;
-      while (kept < trees.size() && kept < at(request_.most_trees) &&
-             trees[kept].share >= kLeastShare)
-        ++kept;
-      trees.resize(kept, trees.front());
+  void add(const BusyTimes& times, double sign) {
+    for (const BusyTime& each : times) {
+      double& busy = busy_[each.resource];
+      busy = std::max(busy + sign * each.time, 0.0);
     }
   }
 
-  void set_shares(const WayProgram& program, std::size_t demand) {
-    for (std::size_t i = 0; i < trees_[demand].size(); ++i)
-      trees_[demand][i].share = program.share_of(ways_[demand][i]);
+  // One turn of all parts; false if none has taken another tree.
+  bool improve(double power) {
+    bool changed = false;
+    for (TreePart& part : parts_) {
+      add(part.times, -1);
+      const double longest = *std::ranges::max_element(busy_);
+      unit_ = std::max(longest, std::ranges::max_element(part.times, {}, &BusyTime::time)->time);
+      const double amount = demand_of(part).amount / request_.most_trees;
+      const CostMatrix costs = links_.costs([&](const BusyTime& each) {
+        return grown({each.resource, each.time * amount}, power);
+      });
+      Tree tree = *CheapestTrees(request_, costs).of(demand_of(part));
+      BusyTimes times = times_of(part.demand, tree);
+      if (potential(times, power) < potential(part.times, power) * (1 - kLeastGain)) {
+        part = {part.demand, std::move(tree), std::move(times)};
+        changed = true;
+      }
+      add(part.times, 1);
+    }
+    return changed;
   }
 
-  [[nodiscard]] Packing shares(const WayProgram& program) {
-    for (std::size_t k = 0; k < trees_.size(); ++k) {
-      set_shares(program, k);
-      std::erase_if(trees_[k], [](const TreeShare& each) { return each.share < kLeastShare; });
-      std::ranges::stable_sort(trees_[k], {}, &TreeShare::share);
-      const double all = std::accumulate(
-          trees_[k].begin(), trees_[k].end(), 0.0,
-          [](double sum, const TreeShare& each) { return sum + each.share; });
-      for (TreeShare& each : trees_[k]) each.share /= all;
+  // How much Σ_r x_r^p grows.
+  [[nodiscard]] double potential(const BusyTimes& times, double power) const {
+    double all = 0;
+    for (const BusyTime& each : times) all += grown(each, power);
+    return all;
+  }
+  [[nodiscard]] double grown(const BusyTime& by, double power) const {
+    const double before = busy_[by.resource] / unit_;
+    return std::pow(before + by.time / unit_, power) - std::pow(before, power);
+  }
+
+  // Parts along the same tree are one.
+  [[nodiscard]] Packing shares() const {
+    Packing packing(request_.demands.size());
+    for (const TreePart& part : parts_) {
+      auto& trees = packing[part.demand];
+      const auto same = std::ranges::find(trees, part.tree, &TreeShare::tree);
+      if (same != trees.end()) same->share += 1.0 / request_.most_trees;
+      else trees.push_back({part.tree, 1.0 / request_.most_trees});
     }
-    return trees_;
+    for (auto& trees : packing) std::ranges::stable_sort(trees, {}, &TreeShare::share);
+    return packing;
   }
 
   const PackingRequest& request_;
   LinkTimes links_;
-  Packing trees_;  ///< by demand
-  std::vector<std::vector<std::size_t>> ways_;
-  double unit_ = 1;
+  std::vector<TreePart> parts_;
+  std::vector<double> busy_;  ///< the resources
+  double unit_ = 1;                    ///< in which times are, in potentials
 };
 
 }  // namespace

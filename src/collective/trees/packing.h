@@ -1,10 +1,9 @@
 #pragma once
 // Divides what a collective has to move among trees, so that the busiest link is free as early as
-// possible: a way program (model/way_program.h) whose ways are trees. Of values that go from one
-// rank to all, and of sums that go the other way, the cheapest tree at the links' prices is an
-// arborescence (Edmonds' branchings; Wang et al., Blink, MLSys 2020, pack trees so); from one rank
-// to another it is a shortest path. Sums in groups meet at one rank of each group, these at one,
-// and from there the result goes to the root: each over shortest paths.
+// possible. Of values that go from one rank to all, and of sums that go the other way, the cheapest
+// tree at some prices of the links is an arborescence (Wang et al., Blink, MLSys 2020, pack those);
+// from one rank to another it is a shortest path. Sums in groups meet at one rank of each group,
+// these at one, and from there the result goes to the root: each over shortest paths.
 
 #include <compare>
 #include <map>
@@ -30,7 +29,7 @@ struct PackingRequest {
   std::vector<TreeDemand> demands;
   /// In which values are summed up: each group's, then the groups' sums. None: as trees have it.
   std::vector<std::vector<int>> groups = {};
-  int most_trees = 1;  ///< of a demand
+  int most_trees = 1;  ///< of a demand, each with an equal part of it or several
 
   auto operator<=>(const PackingRequest&) const = default;
 };

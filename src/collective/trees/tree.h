@@ -13,6 +13,8 @@ struct Vertex {
   int depth = 0;          ///< edges to the root, between vertices of one rank included
   bool takes_part = true; ///< inwards: its rank's value is added here; outwards: the rank keeps it
   int order = 0;          ///< inwards: among the operands of its parent, where own ones have a rank
+
+  bool operator==(const Vertex&) const = default;
 };
 
 class Tree {
@@ -30,6 +32,7 @@ class Tree {
   [[nodiscard]] const Vertex& vertex(int number) const {
     return vertices_[static_cast<std::size_t>(number)];
   }
+  bool operator==(const Tree&) const = default;
   [[nodiscard]] int depth() const {
     int most = 0;
     for (const Vertex& each : vertices_) most = each.depth > most ? each.depth : most;
