@@ -37,6 +37,7 @@ struct Algorithm {
   const char* why_not = "";
   bool is_kernel = false;  ///< it needs more than the reductions of a driver
   bool in_turn = false;    ///< it heeds Tuning::in_turn
+  bool more_with_radix = false;  ///< it needs more copies then, for links that are used more evenly
 
   [[nodiscard]] bool does(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the fixed order.

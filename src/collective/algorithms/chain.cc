@@ -1,8 +1,9 @@
-// From rank to rank, or from one group of neighbours to the next: algorithms that keep to the order
-// of the ranks where not all of them are joined.
+// From rank to rank, or from one group of neighbours to the next: algorithms that keep to the fixed
+// order where not all ranks are joined.
 //
-// Ranks are cut into **segments** of consecutive ones that are close to each other (groups.h), or
-// with a radix above 2 of the same one of several nodes, of at most as many as the radix says. Each
+// Ranks are cut into **segments** of consecutive ones: the groups of the fixed order if there are
+// several (fixed_order.h); else those that are close to each other (groups.h), or with a radix
+// above 2 of the same one of several nodes, of at most as many as the radix says. Each
 // part of the message has an owner in each segment. The owner in the first one reduces the values
 // of its segment; the one in the next adds those of its own to that sum; and so on. The last one
 // has the result, and gives it to its segment and back to the owner before it, which does the same.
@@ -13,7 +14,7 @@
 #include <map>
 
 #include "collective/algorithms/algorithm.h"
-#include "collective/algorithms/fold.h"
+#include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/groups.h"
 
 namespace polypath {
@@ -42,7 +43,13 @@ std::vector<int> group_numbers(const Composer& composer) {
   return group;
 }
 
-std::vector<Segment> segments_of(const Composer& composer) {
+std::vector<Segment> segments_of(const Composer& composer,
+                                 const std::vector<std::vector<int>>& order) {
+  if (order.size() > 1) {
+    std::vector<Segment> segments;
+    for (const auto& group : order) segments.push_back({group.front(), group.back() + 1});
+    return segments;
+  }
   const std::vector<int> group = group_numbers(composer);
   std::vector<Segment> segments = {{0, 1}};
   for (int rank = 1; rank < composer.ranks(); ++rank) {
@@ -59,7 +66,8 @@ class RankChain {
   explicit RankChain(Composer& composer)
       : composer_(composer),
         collective_(composer.request().collective),
-        segments_(segments_of(composer)),
+        order_(order_groups(composer.machine(), composer.request())),
+        segments_(segments_of(composer, order_)),
         parts_(in_blocks() ? composer.ranks() : largest_segment()),
         at_once_(smallest_segment()),
         pieces_(composer.pieces(part(0).bytes)) {}
@@ -157,7 +165,15 @@ class RankChain {
     composer_.send(std::move(messages));
     for (const auto& [number, piece, operands, result] : additions)
       sums_[static_cast<std::size_t>(item)][number] =
-          fold(composer_, operands, piece.bytes, result);
+          fold_in_groups(composer_, groups_of_segment(of_segment), operands, piece.bytes, result);
+  }
+
+  // Of the operands: those of a group are summed up before they are added to the sum so far.
+  [[nodiscard]] std::vector<std::vector<int>> groups_of_segment(int of_segment) const {
+    if (order_.size() == 1 || of_segment == 0) return {{}};
+    std::vector<int> own;
+    for (int operand = 1; operand <= segment(of_segment).size(); ++operand) own.push_back(operand);
+    return {{0}, own};
   }
 
   // The sum so far, and the values of the segment's ranks.
@@ -210,6 +226,7 @@ class RankChain {
 
   Composer& composer_;
   Collective collective_;
+  std::vector<std::vector<int>> order_;
   std::vector<Segment> segments_;
   int parts_;
   int at_once_;
@@ -217,15 +234,24 @@ class RankChain {
   std::vector<std::map<int, Slice>> sums_;  // by item and part, the sum so far
 };
 
+bool has_segments(const Machine& machine, const CollectiveRequest& request) {
+  const auto groups = order_groups(machine, request);
+  return std::ranges::all_of(groups, [](const std::vector<int>& group) {
+    return group.back() - group.front() + 1 == static_cast<int>(group.size());
+  });
+}
+
 }  // namespace
 
 Algorithm chain() {
   return {.name = "chain",
           .sentence = "sums go from one group of neighbours to the next, and results back",
-          .order = kRankOrder,
+          .order = kFixedOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
           .compose = [](Composer& composer) { RankChain(composer).compose(); },
-          .radices = {2, 4}};
+          .radices = {2, 4},
+          .can = has_segments,
+          .why_not = "the groups of the fixed order are no ranges of ranks"};
 }
 
 }  // namespace polypath

@@ -108,10 +108,15 @@ class AlongTrees {
       const PackingRequest wanted{.ranks = request_.ranks,
                                   .demands = std::move(demands),
                                   .groups = groups,
-                                  .most_trees = composer_.tuning().radix};
+                                  .most_trees = most_trees()};
       const Packing packing = composer_.pack(wanted);
       for (std::size_t k = 0; k < packing.size(); ++k) plant(wanted.demands[k], packing[k]);
     }
+  }
+  // A root that gives each other rank an equal part, for these to hand on, needs as many.
+  [[nodiscard]] int most_trees() const {
+    const int radix = composer_.tuning().radix;
+    return has_root(request_.collective) && radix == 1 ? request_.size() - 1 : radix;
   }
   void plant(const TreeDemand& demand, const std::vector<TreeShare>& trees) {
     const bool to_one = demand.kind == TreeDemand::Kind::to_one;
@@ -377,7 +382,8 @@ Algorithm trees() {
           .compose = [](Composer& composer) { AlongTrees(composer, {}).compose(); },
           .radices = {1, 2, 4},
           .can = joins_three,
-          .why_not = "between two ranks there is one tree"};
+          .why_not = "between two ranks there is one tree",
+          .more_with_radix = true};
 }
 
 Algorithm grouped() {
@@ -391,7 +397,8 @@ Algorithm grouped() {
               },
           .radices = {1, 2, 4},
           .can = joins_three,
-          .why_not = "between two ranks there is one tree"};
+          .why_not = "between two ranks there is one tree",
+          .more_with_radix = true};
 }
 
 }  // namespace polypath

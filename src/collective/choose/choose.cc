@@ -232,14 +232,18 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
 
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
+  const auto [known, is_new] =
+      predictions_.try_emplace({draft.algorithm, draft.tuning, draft.executor});
+  if (!is_new) return known->second;
   const auto time_of = [&](const CollectiveRequest& of) {
     return play(of, draft.executor, program_for(draft, of), are_divided(options));
   };
   const Sample sample = CollectivePlanner::sample(request, draft.tuning);
   const Seconds larger = time_of(sample.larger);
-  if (sample.beyond == 0 || larger == Seconds::infinity()) return larger;
-  if (draft.tuning.several_paths) return larger * times_of(request, sample.larger);
-  return larger + (larger - time_of(sample.smaller)) * sample.beyond;
+  Seconds& time = known->second = larger;
+  if (sample.beyond == 0 || larger == Seconds::infinity()) return time;
+  if (draft.tuning.several_paths) return time = larger * times_of(request, sample.larger);
+  return time = larger + (larger - time_of(sample.smaller)) * sample.beyond;
 }
 
 // By one executor; the other executor is tried with the best draft of the first. A draft that takes
@@ -289,26 +293,55 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
 }
 
 // A candidate that cannot be faster than `to_beat` is not played.
-AlgorithmDecision CollectivePlanner::over_one_path(const std::vector<Candidate>& candidates,
-                                                   const CollectiveRequest& request,
-                                                   const CollectiveOptions& options,
-                                                   Seconds to_beat) {
-  AlgorithmDecision decision{.draft = candidates.front().draft, .at_least = true, .reason = {}};
-  decision.draft.predicted = candidates.front().least;
-  for (const Candidate& each : candidates) {
-    if (decision.at_least)
-      decision.draft.predicted = std::min(decision.draft.predicted, each.least);
-    const bool any_known = to_beat < Seconds::infinity();
-    if (each.least * kClearLoss >= to_beat || (any_known && has_played_enough())) continue;
-    const bool is_long = sample(request, each.draft.tuning).beyond > 0;
-    const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
-    const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
+void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest& request,
+                                          const CollectiveOptions& options, Seconds to_beat) {
+  AlgorithmDecision& decision = entry.decision;
+  decision.draft.predicted = entry.least();
+  for (const Candidate& each : entry.candidates) {
+    if (each.least * kClearLoss >= to_beat) continue;
+    if (to_beat < Seconds::infinity() && has_played_enough()) continue;
+    CollectiveDraft draft = each.draft;
+    draft.executor = executors_of(options).back();
+    draft.predicted = std::max(predict(draft, request, options), each.least);
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
     to_beat = std::min(to_beat, draft.predicted);
   }
-  return decision;
+}
+
+void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& request,
+                                   const CollectiveOptions& options, Seconds to_beat) {
+  AlgorithmDecision& decision = entry.decision;
+  if (decision.at_least) return;
+  to_beat = std::min(to_beat, decision.draft.predicted);
+  for (const Candidate& each : entry.candidates) {
+    if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
+    const bool is_long = sample(request, each.draft.tuning).beyond > 0;
+    const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
+    const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
+    if (draft.predicted >= decision.draft.predicted) continue;
+    decision.draft = draft;
+    to_beat = std::min(to_beat, draft.predicted);
+  }
+}
+
+void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const CollectiveRequest& request,
+                                     const CollectiveOptions& options, Seconds& best) {
+  const auto note = [&](const Entry& entry) {
+    if (!entry.decision.at_least) best = std::min(best, entry.counted());
+  };
+  for (Entry& each : entries) {
+    try_largest_piece(each, request, options, each.to_beat(best));
+    note(each);
+  }
+  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
+    return a.counted() < b.counted();
+  });
+  for (Entry& each : entries) {
+    try_pieces(each, request, options, each.to_beat(best));
+    note(each);
+  }
 }
 
 // The pieces and the radix are those that are best over one path: where several paths lose clearly
@@ -370,14 +403,11 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
                                                                const CollectiveOptions& options) {
   played_before_ = played_;
   programs_.clear();
+  predictions_.clear();
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
-  for (Entry& each : entries) {
-    if (one_path)
-      each.decision = over_one_path(each.candidates, request, options, each.to_beat(best));
-    if (!each.decision.at_least) best = std::min(best, each.counted());
-  }
+  if (one_path) try_one_path(entries, request, options, best);
   const auto sort = [&] { sort_by_time(entries, best); };
   sort();
   if (path_choices(machine_, options.paths).back()) {
@@ -412,8 +442,13 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     if (are_divided(options) && !algorithm->is_kernel)
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    for (const int radix : radices_of(*algorithm, request))
-      entry.candidates.push_back(candidate_of(*algorithm, radix, request, options));
+    for (const int radix : radices_of(*algorithm, request)) {
+      const Candidate candidate = candidate_of(*algorithm, radix, request, options);
+      if (algorithm->more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
+          candidate.least * kClearLoss >= entry.least())
+        continue;
+      entry.candidates.push_back(candidate);
+    }
     if (entry.candidates.empty()) continue;
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));

@@ -12,7 +12,9 @@
 //   T(N) = T(S) + (N - S)/(S - s)·(T(S) - T(s))
 //
 // An algorithm that cannot win is not played: the algorithms are taken in the order of the least
-// time that the machine's resources leave them (model/program_bound.h), kernels first. And how
+// time that the machine's resources leave them (model/program_bound.h), kernels first, each with
+// its largest pieces; then smaller ones are tried, of the algorithms that are best by then first.
+// And how
 // messages are divided among paths is a share program's answer (Routes), which only the play of the
 // whole judges. And after 10 000 nodes nothing else is tried: of 420 requests (fourteen machines,
 // five collectives, 1 MiB to 1 GiB) three get another plan by that, which is predicted to take 0.6
@@ -137,9 +139,12 @@ class CollectivePlanner {
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
-  [[nodiscard]] AlgorithmDecision over_one_path(const std::vector<Candidate>& candidates,
-                                                const CollectiveRequest& request,
-                                                const CollectiveOptions& options, Seconds to_beat);
+  void try_one_path(std::vector<Entry>& entries, const CollectiveRequest& request,
+                    const CollectiveOptions& options, Seconds& best);
+  void try_largest_piece(Entry& entry, const CollectiveRequest& request,
+                         const CollectiveOptions& options, Seconds to_beat);
+  void try_pieces(Entry& entry, const CollectiveRequest& request, const CollectiveOptions& options,
+                  Seconds to_beat);
   void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
                          const CollectiveRequest& request, const CollectiveOptions& options,
                          Seconds to_beat);
@@ -161,6 +166,7 @@ class CollectivePlanner {
   Routes routes_;
   /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
+  std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
   std::size_t played_ = 0, played_before_ = 0;  ///< in all; before the choice being made
 };
 
