@@ -12,9 +12,8 @@
 namespace polypath {
 
 /// Of all_reduce and reduce_scatter on several nodes with as many ranks each: the nodes. On one
-/// node: GPUs each of which reaches each other one over links that no other pair of GPUs has to
-/// share with them, found one after another in rank order, unless those are single ones, all in one
-/// group, or can exchange messages by kernels.
+/// node, where not all GPUs can exchange messages by kernels: those of a NUMA node that reach each
+/// other (groups.h), unless these are single ones.
 std::vector<std::vector<int>> order_groups(const Machine& machine,
                                            const CollectiveRequest& request);
 

@@ -1,6 +1,6 @@
 // Reductions whose rounding depends on the order have the same bits on every rank, in every run, of
 // every size, by whatever is chosen: those of reduce_on_host in the order of the ranks, or of the
-// ranks of each node and then of the nodes.
+// ranks of each group or node and then of these.
 
 #include <gmock/gmock.h>
 
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 
+#include "collective/algorithms/fixed_order.h"
 #include "collective/choose/choose.h"
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
@@ -50,42 +51,44 @@ Values random_values(Random& random, ElementType type, Bytes bytes) {
   return values;
 }
 
-// x0 ∘ x1 ∘ …, each of which is of so many ranks; an average is of `all`.
-Values in_order(const Reduction& reduction, const std::vector<Values>& values, int all,
-                int each = 1) {
+// x0 ∘ x1 ∘ …; an average is of `all`.
+Values in_order(const Reduction& reduction, const std::vector<Values>& values, int all) {
   Values result = values.front();
   Reduction step = reduction;
-  step.values = all, step.from = each;
+  step.values = all, step.from = 1;
   for (std::size_t rank = 1; rank < values.size(); ++rank) {
-    step.into = each * static_cast<int>(rank);
+    step.into = static_cast<int>(rank);
     reduce_on_host(step, result.data(), values[rank].data(), {result.size()});
   }
   return result;
 }
 
-// Of each node, then of the nodes, in the order of their first ranks.
-Values in_node_order(const Machine& machine, const CollectiveRequest& request,
-                     const std::vector<Values>& values) {
-  std::vector<int> nodes;
-  std::map<int, std::vector<Values>> of_nodes;
-  for (int rank = 0; rank < request.size(); ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    const int node = machine.place(request.ranks[at]).node;
-    if (!of_nodes.contains(node)) nodes.push_back(node);
-    of_nodes[node].push_back(values[at]);
+// Of each group, then of the groups.
+Values in_groups(const Reduction& reduction, const std::vector<std::vector<int>>& groups,
+                 const std::vector<Values>& values) {
+  Values all;
+  int summed = 0;
+  for (const auto& group : groups) {
+    std::vector<Values> own;
+    for (const int rank : group) own.push_back(values[static_cast<std::size_t>(rank)]);
+    const Values sum = in_order(reduction, own, static_cast<int>(values.size()));
+    const int more = static_cast<int>(group.size());
+    if (summed == 0) {
+      all = sum;
+    } else {
+      Reduction step = reduction;
+      step.values = static_cast<int>(values.size());
+      step.into = summed, step.from = more;
+      reduce_on_host(step, all.data(), sum.data(), {all.size()});
+    }
+    summed += more;
   }
-  std::vector<Values> sums;
-  for (const int node : nodes)
-    sums.push_back(in_order(request.reduction, of_nodes[node], request.size()));
-  const int each = request.size() / static_cast<int>(nodes.size());
-  return in_order(request.reduction, sums, request.size(), each);
+  return all;
 }
 
 Values in_fixed_order(const Machine& machine, const CollectiveRequest& request,
                       const std::vector<Values>& values) {
-  return std::string_view(fixed_order(machine, request)) == kNodeOrder
-             ? in_node_order(machine, request, values)
-             : in_order(request.reduction, values, request.size());
+  return in_groups(request.reduction, order_groups(machine, request), values);
 }
 
 std::uint64_t infinity_of(ElementType type) {
@@ -256,14 +259,16 @@ TEST(SameBits, AreNotThoseOfAnotherOrder) {
   const Machine machine = machine_of_nodes(load_machine("mist"), 2);
   const auto gpus = machine.places_of(PlaceKind::gpu);
   const CollectiveRequest of_nodes{.ranks = {gpus[0], gpus[1], gpus[4], gpus[5]}, .reduction = sum};
-  EXPECT_NE(in_node_order(machine, of_nodes, values), in_rank_order);
+  EXPECT_NE(in_groups(sum, {{0, 1}, {2, 3}}, values), in_rank_order);
   std::reverse(values.begin(), values.end());
 
   EXPECT_NE(in_order(sum, values, 4), in_rank_order);
 }
 
 TEST(SameBits, AreWhatTheDocumentedOrderSays) {
-  for (const char* name : {"flat", "chain", "oneshot"})
+  for (const char* name : {"flat", "chain", "host", "grouped"})
+    EXPECT_STREQ(find_algorithm(name).order, kFixedOrder) << name;
+  for (const char* name : {"oneshot", "twoshot"})
     EXPECT_STREQ(find_algorithm(name).order, kRankOrder) << name;
   for (const char* name : {"nodes", "leaders"})
     EXPECT_STREQ(find_algorithm(name).order, kNodeOrder) << name;
@@ -289,7 +294,8 @@ TEST(SameBits, AreOfAnotherOrderWhereNodesHaveSeveralRanks) {
 
   EXPECT_STREQ(fixed_order(machine, of_nodes), kNodeOrder);
   EXPECT_STREQ(fixed_order(machine, of_one), kRankOrder);
-  EXPECT_FALSE(find_algorithm("chain").keeps_order(machine, of_nodes));
+  EXPECT_FALSE(find_algorithm("oneshot").keeps_order(machine, of_nodes));
+  EXPECT_TRUE(find_algorithm("chain").keeps_order(machine, of_nodes));
   EXPECT_TRUE(find_algorithm("nodes").keeps_order(machine, of_nodes));
   EXPECT_TRUE(find_algorithm("chain").keeps_order(machine, of_each));
   EXPECT_TRUE(find_algorithm("nodes").keeps_order(machine, of_each));
