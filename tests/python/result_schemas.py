@@ -238,3 +238,23 @@ PAPER = record(
         )
     ),
 )
+
+PLAN_BOUNDS = record(
+    schema={"const": "polypath.plan_bounds/1"},
+    comment=TEXT,
+    rows=list_of(
+        record(
+            machine=TEXT,
+            nodes=COUNT,
+            ranks=COUNT,
+            collective=TEXT,
+            bytes=COUNT,
+            any_order={"type": "boolean"},
+            algorithm=TEXT,
+            predicted_seconds=TIME,
+            planning_seconds=DURATION,
+            bound_seconds=TIME,
+            bound_in_order_seconds={"anyOf": [{"type": "null"}, TIME]},
+        )
+    ),
+)
