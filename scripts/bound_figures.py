@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from typing import Any
 
+from bounds.stored import Row, stored
 from figure_text import size_text, table
-from simulations import RESULTS
 
-FILE = RESULTS / "plan_bounds.json"
 WORST = 12
 LIMITS = (1.25, 1.6, 2.0)
-
-Row = dict[str, Any]
-
-
-def rows() -> list[Row]:
-    """Return the rows that are stored."""
-    found: list[Row] = json.loads(FILE.read_text(encoding="utf-8"))["rows"]
-    return found
 
 
 def ratio(row: Row) -> float:
@@ -53,8 +42,7 @@ def summary_table(found: list[Row]) -> str:
     for row in found:
         for kind in (row["collective"], "all"):
             by_kind[about(row["bytes"]), kind].append(ratio(row))
-    head = ["message", "collective", "plans", *(f"{sign} {limit:g}" for sign, limit in
-            zip(("within", "over", "over"), LIMITS, strict=True)), "mean", "worst"]  # fmt: skip
+    head = ["message", "collective", "plans", *limit_names(), "mean", "worst"]
     cells = [
         [size_text(size), kind if kind == "all" else f"`{kind}`", *shares(by_kind[size, kind])]
         for size, kind in sorted(by_kind)
@@ -90,7 +78,7 @@ def worst_table(found: list[Row], count: int = WORST) -> str:
 
 def bounds_block() -> str:
     """Return the summary of the usual plans and the worst of the largest message."""
-    usual = [row for row in rows() if not row["any_order"]]
+    usual = [row for row in stored("rows") if not row["any_order"]]
     largest = max(about(row["bytes"]) for row in usual)
     return f"""\
 Predicted time over its lower bound, by size and collective:
@@ -100,3 +88,51 @@ Predicted time over its lower bound, by size and collective:
 The furthest of {size_text(largest)}:
 
 {worst_table([row for row in usual if about(row["bytes"]) == largest])}"""
+
+
+def set_ratios(entry: Row, order: str = "as_drawn") -> tuple[float, float]:
+    """Return how many times the bound with calls a set's plan takes, and its native copies."""
+    plan, bound_with_calls = entry["plans"][order], entry["bound_with_calls_seconds"]
+    return (
+        plan["predicted_seconds"] / bound_with_calls,
+        plan["native_seconds"] / bound_with_calls,
+    )
+
+
+def spread(entry: Row) -> float:
+    """Return how many times as long a set takes in the worst order of issue as in the best."""
+    times = [plan["predicted_seconds"] for plan in entry["plans"].values()]
+    return float(max(times) / min(times))
+
+
+def set_line(entry: Row) -> str:
+    """Return a set as text."""
+    ratios = "  ".join(f"{order} {set_ratios(entry, order)[0]:5.2f}" for order in entry["plans"])
+    planning = max(plan["planning_seconds"] for plan in entry["plans"].values())
+    return (
+        f"{entry['machine']:16} set {entry['seed']:2} of {len(entry['copies'])}  {ratios}  native "
+        f"{set_ratios(entry)[1]:5.2f}  spread {spread(entry):5.2f}  bound "
+        f"{1e3 * entry['bound_with_calls_seconds']:8.3f} ms  planned in {1e3 * planning:6.0f} ms"
+    )
+
+
+def sets_table(found: list[Row]) -> str:
+    """Return a row per order of issue: how far plans are from bounds."""
+    head = ["order of issue", "sets", *limit_names(), "mean", "worst"]
+    rows = [
+        [order.replace("_", " "), *shares([set_ratios(entry, order)[0] for entry in found])]
+        for order in found[0]["plans"]
+    ]
+    best = [min(set_ratios(entry, order)[0] for order in entry["plans"]) for entry in found]
+    return table(head, [*rows, ["the best of these", *shares(best)]])
+
+
+def limit_names() -> list[str]:
+    """Return the heads of the columns of shares()."""
+    return [f"{sign} {limit:g}" for sign, limit in
+            zip(("within", "over", "over"), LIMITS, strict=True)]  # fmt: skip
+
+
+def sets_block() -> str:
+    """Return how far sets of copies are from bounds with calls, by order of issue."""
+    return sets_table(stored("sets"))

@@ -80,6 +80,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/model.md", "joint"): joint_figures.planned_table,
     ("docs/collectives_design.md", "rank order"): rank_order_figures.rank_order_block,
     ("docs/testing.md", "bounds"): bound_figures.bounds_block,
+    ("docs/testing.md", "sets"): bound_figures.sets_block,
     ("docs/collectives.md", "nccl"): lambda: collective_figures.guide_block(
         [PROGRAMS / "collectives.json", FOUR_H100 / "collectives_chosen.json"]
     ),

@@ -16,26 +16,20 @@ order, and of that order. Run it with the Python beside which the package is ins
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bound_figures import FILE, Row, bound, ratio, summary_table, worst_table
+from bound_figures import bound, ratio, summary_table, worst_table
 from bounds.collectives import COLLECTIVES, REDUCING, LowerBounds, Request
 from bounds.machine import machine_of
+from bounds.stored import Row, store
 from polypath import reports
 
-COMMENT = (
-    "Predicted times of automatic plans of collectives of float32 among all GPUs of a machine, "
-    "against lower bounds by linear programs (scripts/plan_bounds.py). Times are in seconds. "
-    "planning_seconds: processor time of one request."
-)
 # What is said of a plan that adds from the left, of all ranks or of each node and then the nodes.
 ANY, RANK_ORDER = "any", "0, 1, 2, ..."
 ORDER_OF_NODES = "in each node 0, 1, 2, ...; then the nodes 0, 1, 2, ..."
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-KEYS = ("machine", "nodes", "collective", "bytes", "any_order")
 
 
 def sizes(text: str) -> list[int]:
@@ -117,18 +111,6 @@ def line(each: Row) -> str:
     )
 
 
-def store(rows: list[Row]) -> None:
-    """Put rows into the file, in place of those of the same question."""
-    kept: list[Row] = json.loads(FILE.read_text(encoding="utf-8"))["rows"] if FILE.exists() else []
-    found = {tuple(each[key] for key in KEYS): each for each in [*kept, *rows]}
-    document = {
-        "schema": "polypath.plan_bounds/1",
-        "comment": COMMENT,
-        "rows": [found[key] for key in sorted(found)],
-    }
-    FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
 def arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -149,7 +131,7 @@ def main() -> None:
             found.append(each)
             print(line(each), flush=True)
         if asked.store:
-            store(found)
+            store("rows", found)
     print("", summary_table(found), "", worst_table(found, 40), sep="\n")
 
 

@@ -72,11 +72,11 @@ def uses_of(entries: list[Any]) -> dict[str, float]:
     return {each["resource"]: float(each.get("weight", 1)) for each in plain}
 
 
-def resource_of(entry: Document) -> Resource:
-    """Return a resource."""
+def resource_of(prefix: str, entry: Document) -> Resource:
+    """Return a resource of a node."""
     burst = entry.get("burst")
     return Resource(
-        entry["name"],
+        prefix + entry["name"],
         number(entry["capacity"]) if "capacity" in entry else None,
         entry.get("copies_at_once"),
         (number(burst["rate"]), number(burst["size"])) if burst else None,
@@ -131,30 +131,39 @@ def first_byte_of(document: Document, hops: list[Hop]) -> float:
     return call + min(*starts, *(hop.latency for hop in hops))
 
 
+def reached_by_kernels(document: Document) -> float:
+    """Return the part of a hop that kernels reach at best."""
+    driver = document["driver"]
+    return max(number(driver[f"{kind}_efficiency"]) for kind in ("kernel", "mail", "parcel"))
+
+
+def all_hops(document: Document, nodes: int, kinds: dict[str, str]) -> list[Hop]:
+    """Return the hops of all nodes, and between them."""
+    own = [hop_of(each, kinds) for each in document["hops"]]
+    if nodes == 1:
+        return [hop for hop in own if hop.kind != STAGED_BY_US]
+    between = network_hops(document, nodes, kinds)
+    return [in_node(node, hop) for node in range(nodes) for hop in own] + between
+
+
 def machine_of(document: Document, nodes: int = 1) -> Machine:
     """Return the machine that a description stands for, or so many of it on its network."""
-    places = {each["name"]: each["kind"] for each in document["places"]}
-    hops = [hop_of(each, places) for each in document["hops"]]
-    resources = [resource_of(each) for each in document["resources"]]
+    kinds = {each["name"]: each["kind"] for each in document["places"]}
     prefixes = [f"node{node}." for node in range(nodes)] if nodes > 1 else [""]
-    if nodes > 1:
-        between = network_hops(document, nodes, places)
-        hops = [in_node(node, hop) for node in range(nodes) for hop in hops] + between
-    named = [prefix + name for prefix in prefixes for name in places]
-    gpus = [name for name in named if places[name.split(".")[-1]] == "gpu"]
+    places = [(prefix + name, kind) for prefix in prefixes for name, kind in kinds.items()]
+    gpus = [name for name, kind in places if kind == "gpu"]
     each_node = len(gpus) // nodes
-    driver = document["driver"]
-    reached = [number(driver[f"{kind}_efficiency"]) for kind in ("kernel", "mail", "parcel")]
+    hops = all_hops(document, nodes, kinds)
+    resources = [resource_of(prefix, each) for prefix in prefixes for each in document["resources"]]
     return Machine(
         name=document["name"],
         gpus=gpus,
-        hosts=[name for name in named if name not in gpus],
-        resources={p + each.name: replace(each, name=p + each.name)
-                   for p in prefixes for each in resources},
-        hops=[hop for hop in hops if hop.kind != STAGED_BY_US],
+        hosts=[name for name, kind in places if kind == "host"],
+        resources={each.name: each for each in resources},
+        hops=hops,
         first_byte=first_byte_of(document, hops),
         wake_up=number(document["costs"]["synchronize"]),
         copy_call=number(document["costs"]["copy"]),
-        kernel_efficiency=max(reached),
+        kernel_efficiency=reached_by_kernels(document),
         nodes=[list(range(i * each_node, (i + 1) * each_node)) for i in range(nodes)],
-    )  # fmt: skip
+    )

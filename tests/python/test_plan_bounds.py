@@ -1,9 +1,8 @@
-"""Lower bounds of collectives: by hand where that is possible, and below every plan."""
+"""Lower bounds of plans: by hand where that is possible, and below every plan."""
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 machine_module = importlib.import_module("bounds.machine")
 collectives = importlib.import_module("bounds.collectives")
+sets = importlib.import_module("bounds.sets")
+set_bounds = importlib.import_module("set_bounds")
+stored = importlib.import_module("bounds.stored")
 plan_bounds = importlib.import_module("plan_bounds")
 bound_figures = importlib.import_module("bound_figures")
 
@@ -134,8 +136,8 @@ def test_hosts_copy_and_do_not_add() -> None:
 
 
 # gpu0's engine makes one copy at a time, to a memory that takes 5 GB/s of its 10, or to a far one
-# at 5: half of the time is left for that, which makes 7.5. Kernels, which use no engine, make 0.9 of
-# the 2.5 GB/s that are left of the port.
+# at 5: half of the time is left for that, which makes 7.5. Kernels, which use no engine, make 0.9
+# of the 2.5 GB/s that are left of the port.
 @pytest.mark.parametrize(("kind", "rate"), [("driver_staged", 7.5), ("host", 9.75)])
 def test_an_engine_limits_copies_and_no_kernels(kind: str, rate: float) -> None:
     ways = {
@@ -177,8 +179,45 @@ def test_nodes_are_those_of_the_product() -> None:
     ]
 
 
+# Four GPUs, a link of 1 GB/s between each pair, each sends 1 GB to the next one. Of each message d
+# goes over one link, the rest over two; 12 links carry 4(d + 2(1 - d)) <= 12·T, and d <= T: 1/2.
+def test_a_ring_with_relays() -> None:
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    mesh = machine(
+        4,
+        {(f"gpu{a}", f"gpu{b}"): [f"link{a}{b}"] for a, b in pairs},
+        **{f"link{a}{b}": 1.0 for a, b in pairs},
+    )
+    ring = [sets.Copy(f"gpu{a}", f"gpu{(a + 1) % 4}", int(GB)) for a in range(4)]
+
+    assert sets.moving_time(mesh, ring) == pytest.approx(0.5, rel=1e-4)
+    slow_calls = replace(mesh, copy_call=0.2)
+    assert sets.lower_bound(slow_calls, ring) == pytest.approx(0.8, rel=1e-4)
+    assert sets.with_calls(slow_calls, ring) == pytest.approx(1.1, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["narval", "nop2p4", "synthetic:4"])
+def test_no_set_is_below_its_bound_nor_slower_than_native(name: str) -> None:
+    for entry in set_bounds.sets_of(name, 1):
+        for plan in entry["plans"].values():
+            assert plan["predicted_seconds"] >= entry["bound_seconds"]
+            assert plan["predicted_seconds"] <= plan["native_seconds"] * 1.002
+
+
+def test_sets_are_the_same_every_time() -> None:
+    of = machine_module.machine_of(plan_bounds.reports.machine("mist"))
+
+    assert set_bounds.drawn(of, 1) == set_bounds.drawn(of, 1)
+    assert set_bounds.drawn(of, 1) != set_bounds.drawn(of, 2)
+
+
 def test_stored_rows_are_as_stated() -> None:
-    document = json.loads(bound_figures.FILE.read_text(encoding="utf-8"))
+    document = stored.document()
 
     jsonschema.validate(document, PLAN_BOUNDS)
     assert all(bound_figures.ratio(row) >= 1 for row in document["rows"])
+    assert all(
+        plan["predicted_seconds"] >= entry["bound_seconds"]
+        for entry in document["sets"]
+        for plan in entry["plans"].values()
+    )
