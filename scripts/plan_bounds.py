@@ -4,6 +4,7 @@
 scripts/plan_bounds.py                           the machines that come along, 16 and 256 MiB
 scripts/plan_bounds.py mine.json --sizes 64M     others; a name from `polypath machines`, or a file
 scripts/plan_bounds.py mist cedar --nodes 2      so many of each, on their network
+scripts/plan_bounds.py mist --root 3             broadcasts and reduces of another root
 scripts/plan_bounds.py --any-order               reductions in any order, too
 scripts/plan_bounds.py --store mine.json         puts the rows into results/simulated as well
 
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bound_figures import bound, ratio, summary_table, worst_table
-from bounds.collectives import COLLECTIVES, REDUCING, LowerBounds, Request
+from bounds.collectives import COLLECTIVES, REDUCING, ROOTED, LowerBounds, Request
 from bounds.machine import machine_of
 from bounds.stored import Row, store
 from polypath import reports
@@ -50,9 +51,10 @@ class Judge:
         self.machine = machine_of(document, nodes)
         self.bounds: dict[str, LowerBounds] = {ANY: LowerBounds(self.machine)}
 
-    def row(self, collective: str, size: int, any_order: bool) -> Row:
+    def row(self, collective: str, size: int, root: int, any_order: bool) -> Row:
         """Return a plan and its bounds."""
         asked: Row = {"nodes": self.nodes} if self.nodes > 1 else {}
+        asked |= {"root": root} if collective in ROOTED else {}
         begin = time.process_time()
         plan = reports.collective_plan(
             collective, size, machine=self.name, any_order=any_order, **asked
@@ -66,11 +68,12 @@ class Judge:
             "ranks": plan["ranks"],
             "collective": collective,
             "bytes": plan["bytes"],
+            "root": root if collective in ROOTED else None,
             "any_order": any_order,
             "algorithm": best["algorithm"],
             "predicted_seconds": plan["predicted_seconds"],
             "planning_seconds": round(took, 5),
-            **self._bounds(Request(collective, plan["bytes"]), order),
+            **self._bounds(Request(collective, plan["bytes"], root), order),
         }
 
     def _bounds(self, request: Request, order: str | None) -> Row:
@@ -78,8 +81,8 @@ class Judge:
         free = self.bounds[ANY].of(request)
         found: Row = {"bound_seconds": free, "bound_in_order_seconds": None}
         if request.collective in REDUCING and order in (RANK_ORDER, ORDER_OF_NODES):
-            bound = self._in_order(order).of(replace(request, in_order=True))
-            found["bound_in_order_seconds"] = max(bound, free)
+            own = self._in_order(order).of(replace(request, in_order=True))
+            found["bound_in_order_seconds"] = max(own, free)
         return found
 
     def _in_order(self, order: str) -> LowerBounds:
@@ -89,13 +92,15 @@ class Judge:
         return self.bounds.setdefault(order, LowerBounds(replace(self.machine, nodes=nodes)))
 
 
-def rows_of(name: str, nodes: int, wanted: list[int], any_order: bool) -> Iterator[Row]:
-    """Yield the rows of one machine."""
+def rows_of(
+    name: str, nodes: int, wanted: list[int], any_order: bool, root: int = 0
+) -> Iterator[Row]:
+    """Yield the rows of one machine; of roots other than 0 those of collectives that have one."""
     judge = Judge(name, nodes)
     for size in wanted:
-        for collective in COLLECTIVES:
+        for collective in ROOTED if root else COLLECTIVES:
             for free in (False, True) if any_order and collective in REDUCING else (False,):
-                yield judge.row(collective, size, free)
+                yield judge.row(collective, size, root, free)
 
 
 def line(each: Row) -> str:
@@ -117,6 +122,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("machines", nargs="*")
     parser.add_argument("--sizes", type=sizes, default=sizes("16M,256M"))
     parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--root", type=int, default=0)
     parser.add_argument("--any-order", action="store_true")
     parser.add_argument("--store", action="store_true")
     return parser.parse_args()
@@ -127,7 +133,7 @@ def main() -> None:
     asked = arguments()
     found: list[Row] = []
     for name in asked.machines or [each["name"] for each in reports.machines()]:
-        for each in rows_of(name, asked.nodes, asked.sizes, asked.any_order):
+        for each in rows_of(name, asked.nodes, asked.sizes, asked.any_order, asked.root):
             found.append(each)
             print(line(each), flush=True)
         if asked.store:

@@ -54,6 +54,7 @@ from bounds.machine import Machine
 
 COLLECTIVES = ("allreduce", "reduce", "reducescatter", "allgather", "alltoall", "broadcast")
 REDUCING = ("allreduce", "reduce", "reducescatter")
+ROOTED = ("reduce", "broadcast")
 # Without bursts times are in proportion to the message, and are found for one of this size.
 USUAL = 1e9
 Wanted = dict[int, Supply]

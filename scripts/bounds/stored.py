@@ -15,7 +15,7 @@ COMMENT = (
 )
 # What a row or a set answers: the next one to the same question replaces it.
 QUESTIONS = {
-    "rows": ("machine", "nodes", "collective", "bytes", "any_order"),
+    "rows": ("machine", "nodes", "collective", "bytes", "any_order", "root"),
     "sets": ("machine", "seed"),
 }
 
@@ -42,5 +42,5 @@ def store(kind: str, entries: list[Row]) -> None:
     whole["comment"] = COMMENT
     kept = [*whole.get(kind, []), *entries]
     asked = {tuple(each[key] for key in QUESTIONS[kind]): each for each in kept}
-    whole[kind] = [asked[key] for key in sorted(asked)]
+    whole[kind] = [asked[key] for key in sorted(asked, key=str)]
     FILE.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")

@@ -255,6 +255,7 @@ PLAN_BOUNDS = record(
             ranks=COUNT,
             collective=TEXT,
             bytes=COUNT,
+            root={"anyOf": [{"type": "null"}, COUNT]},
             any_order={"type": "boolean"},
             algorithm=TEXT,
             predicted_seconds=TIME,

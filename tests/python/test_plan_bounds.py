@@ -167,6 +167,14 @@ def test_no_plan_of_a_known_machine_is_below_its_bound(name: str, nodes: int) ->
         assert bound_figures.ratio(row) >= 1, plan_bounds.line(row)
 
 
+def test_roots_have_bounds_of_their_own() -> None:
+    rows = list(plan_bounds.rows_of("mist", 1, [16 << 20], False, 3))
+
+    assert [row["collective"] for row in rows] == ["reduce", "broadcast"]
+    assert all(row["root"] == 3 for row in rows)
+    assert all(bound_figures.ratio(row) >= 1 for row in rows)
+
+
 def test_nodes_are_those_of_the_product() -> None:
     ours = machine_module.machine_of(plan_bounds.reports.machine("cedar"), 2)
 
