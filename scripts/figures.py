@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import at_once_figures
+import bound_figures
 import collective_figures
 import gpu_figures
 import jacobi_figures
@@ -78,6 +79,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "batches"): piece_figures.batches_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
     ("docs/collectives_design.md", "rank order"): rank_order_figures.rank_order_block,
+    ("docs/testing.md", "bounds"): bound_figures.bounds_block,
+    ("docs/testing.md", "sets"): bound_figures.sets_block,
     ("docs/collectives.md", "nccl"): lambda: collective_figures.guide_block(
         [PROGRAMS / "collectives.json", FOUR_H100 / "collectives_chosen.json"]
     ),

@@ -238,3 +238,45 @@ PAPER = record(
         )
     ),
 )
+
+SET_PLAN = record(
+    predicted_seconds=TIME,
+    native_seconds=TIME,
+    call_seconds=TIME,
+    planning_seconds=DURATION,
+)
+PLAN_BOUNDS = record(
+    schema={"const": "polypath.plan_bounds/1"},
+    comment=TEXT,
+    rows=list_of(
+        record(
+            machine=TEXT,
+            nodes=COUNT,
+            ranks=COUNT,
+            collective=TEXT,
+            bytes=COUNT,
+            root={"anyOf": [{"type": "null"}, COUNT]},
+            any_order={"type": "boolean"},
+            algorithm=TEXT,
+            predicted_seconds=TIME,
+            planning_seconds=DURATION,
+            bound_seconds=TIME,
+            bound_in_order_seconds={"anyOf": [{"type": "null"}, TIME]},
+        )
+    ),
+    sets=list_of(
+        record(
+            machine=TEXT,
+            seed=COUNT,
+            copies=list_of({"type": "array", "prefixItems": [TEXT, TEXT, COUNT], "minItems": 3}),
+            bound_seconds=TIME,
+            bound_with_calls_seconds=TIME,
+            plans=record(
+                as_drawn=SET_PLAN,
+                backwards=SET_PLAN,
+                shortest_first=SET_PLAN,
+                longest_first=SET_PLAN,
+            ),
+        )
+    ),
+)
