@@ -8,7 +8,7 @@ from typing import Any, Callable
 from rich.console import Console
 
 from polypath import reports
-from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
+from polypath.cli.arguments import joint_choices, overrides
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -85,7 +85,8 @@ def plan(
     collective it is which algorithm does it, and why.
     """
     results = Results(json_target, csv, plot).checked()
-    wanted, choice = read_words(words, by_algorithms=algorithms is not None), choose_machine(machine)
+    wanted = read_words(words, by_algorithms=algorithms is not None)
+    choice = choose_machine(machine)
     of_collectives = collective_options(
         algorithms, element, reduction, root, in_place, any_order, nodes, counts
     )
@@ -105,8 +106,7 @@ def plan(
     else:
         refuse(of_collectives, FOR_COLLECTIVES)
         refuse({"--paths": paths, **of_one}, "it is for one transfer, SRC DST SIZE")
-        fixed = joint_choices(executor, DEFAULT_ISSUERS if issuers is None else issuers)
-        document = _joint_plan(wanted, choice.name, gpus, fixed)
+        document = _joint_plan(wanted, choice.name, gpus, joint_choices(executor, issuers))
         show = partial(show_joint_plan, explain=explain)
     results.write(document)
     _draw(document, plot)
