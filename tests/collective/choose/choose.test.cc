@@ -211,8 +211,8 @@ TEST_P(StatedGain, IsWhatSeveralPathsGainOnBeluga) {
 
 INSTANTIATE_TEST_SUITE_P(Table, StatedGain,
                          ::testing::Values(Gain{Collective::all_reduce, "knomial", 64_MiB, 1.29},
-                                           Gain{Collective::all_reduce, "knomial", 256_MiB, 1.53},
-                                           Gain{Collective::all_to_all, "bruck", 64_MiB, 1.12},
+                                           Gain{Collective::all_reduce, "knomial", 256_MiB, 1.41},
+                                           Gain{Collective::all_to_all, "bruck", 64_MiB, 1.07},
                                            Gain{Collective::all_to_all, "bruck", 256_MiB, 1.25}));
 
 // Whose links are idle but for one direction of a ring.
