@@ -59,7 +59,11 @@ def _file(nodes: int) -> str:
 
 
 def _measure(
-    file: str, machine: str, sizes: tuple[int, ...], algorithms: tuple[str, ...], *options: str,
+    file: str,
+    machine: str,
+    sizes: tuple[int, ...],
+    algorithms: tuple[str, ...],
+    *options: str,
     operation: str = "allreduce",
 ) -> None:
     path = FOLDER / f"{file}.json"
