@@ -19,7 +19,7 @@ from cli_runner import assert_refused, polypath, succeed
 from polypath import reports
 from polypath.cli import result_files
 from polypath.cli.errors import UserError
-from polypath.cli.machine_tables import compress
+from polypath.cli.machine_tables import compress, compress_pairs
 from polypath.cli.units import size_text, time_text
 
 COMMAND = (sys.executable, "-m", "polypath.cli")
@@ -331,3 +331,20 @@ def test_names_that_end_in_numbers_are_shown_in_short():
     assert compress(["gpu0", "gpu1", "gpu3", "host0"]) == "gpu[0-1,3],host0"
     assert compress(["gpu2"]) == "gpu2"
     assert compress(["link"]) == "link"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text"),
+    [
+        ("01 10", "gpu[0-1]>gpu[0-1]"),
+        ("01 02 03 10 12 13 20 21 23 30 31 32", "gpu[0-3]>gpu[0-3]"),
+        ("01 10 23 32", "gpu[0-1]>gpu[0-1], gpu[2-3]>gpu[2-3]"),
+        ("02 03 12 13", "gpu[0-1]>gpu[2-3]"),
+        ("01", "gpu0>gpu1"),
+        ("01 02 12", "gpu0>gpu[1-2], gpu1>gpu2"),
+    ],
+)
+def test_pairs_in_short(pairs: str, text: str):
+    named = [(f"gpu{source}", f"gpu{destination}") for source, destination in pairs.split()]
+
+    assert compress_pairs(named, ">") == text
