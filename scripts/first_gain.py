@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-GAIN = re.compile(r"\b(?:[2-9]|1\.[1-9])\d*(?:\.\d+)?x")  # "2.91x" of a plan or a table
+GAIN = re.compile(r"(?<![\w.])(?:1\.[1-9]\d*|(?:[2-9]|[1-9]\d+)(?:\.\d+)?)x")  # from 1.1x on
 ALLOWED = ("PATH", "LANG", "TZ", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE")
 PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT", "PIP_CONFIG_FILE")
 Steps = dict[str, float]

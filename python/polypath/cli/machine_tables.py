@@ -180,7 +180,7 @@ CALLS = {
     "graph_instantiate": "make a graph executable",
     "graph_instantiate_node": "  more per node",
     "graph_update_node": "change one node of an executable graph",
-    "threads_hold_up": "each, more while another thread calls",
+    "threads_hold_up": "each call, more while another thread calls",
 }
 
 
