@@ -20,6 +20,7 @@ from pathlib import Path
 import at_once_figures
 import bound_figures
 import collective_figures
+import collective_simulations
 import gpu_figures
 import jacobi_figures
 import joint_figures
@@ -78,6 +79,10 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/performance.md", "many"): piece_figures.many_block,
     ("docs/performance.md", "batches"): piece_figures.batches_block,
     ("docs/model.md", "joint"): joint_figures.planned_table,
+    ("docs/collectives_figures.md", "algorithms"): collective_simulations.algorithms_block,
+    ("docs/collectives_figures.md", "pieces"): collective_simulations.pieces_block,
+    ("docs/collectives_design.md", "nodes"): collective_simulations.nodes_block,
+    ("docs/collectives_design.md", "order"): collective_simulations.order_block,
     ("docs/collectives_design.md", "rank order"): rank_order_figures.rank_order_block,
     ("docs/testing.md", "bounds"): bound_figures.bounds_block,
     ("docs/testing.md", "sets"): bound_figures.sets_block,
@@ -169,6 +174,7 @@ def main() -> None:
         joint_figures.simulate()
         piece_figures.simulate()
         rank_order_figures.simulate()
+        collective_simulations.simulate()
         claims.simulate()
         pages.simulate()
     render()

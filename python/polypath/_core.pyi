@@ -361,7 +361,7 @@ class CollectiveRank:
 
     def abandon(self, why: str) -> None:
         """
-        End this rank and wait for nobody: calls of the others fail and say why.
+        End this rank without waiting: calls of the others fail and say why.
         """
 
     @staticmethod

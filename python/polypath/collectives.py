@@ -252,7 +252,7 @@ class Collectives:
     def barrier(self, stream: Any = None) -> None:
         """Wait until all ranks have called this. Streams are not waited for.
 
-        With a stream nobody waits but that stream: what follows in it comes after all that was in
+        With a stream only that stream waits: what follows in it comes after all that was in
         the other ranks' streams before their barrier.
         """
         self._calls.barrier(stream)
@@ -296,9 +296,9 @@ def _is_success(error: BaseException) -> bool:
 
 
 def _leave() -> None:
-    """End what is left at the end of a program. Who ends by an error is not waited for.
+    """End what is left at the end of a program. A rank that ends by an error is not waited for.
 
-    What nobody has been told of by then is said, and is the program's status.
+    An error that the program has not seen is printed, and is the program's status.
     """
     error = getattr(sys, "last_value", None)
     left = list(_open)

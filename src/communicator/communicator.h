@@ -36,7 +36,7 @@ struct CommunicatorOptions {
 CommunicatorOptions communicator_options(const Settings& settings);
 
 /// One rank's end. begin, watch, check and abort may be called by several threads; the others by
-/// one at a time. In a forked child it is of no use and does no harm.
+/// one at a time. In a forked child its functions do nothing.
 class Communicator {
  public:
   /// Must not wait, or take a lock that is held where this class is called. An exception ends the

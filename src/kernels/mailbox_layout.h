@@ -43,7 +43,7 @@ enum MailHead : std::uint64_t {
   kMailBoxes = 4096     ///< where the boxes begin
 };
 
-/// At least one: be the message empty, its flag goes.
+/// At least one, even if the message is empty: its flag is sent.
 POLYPATH_ON_BOTH constexpr std::uint64_t lines_of(std::uint64_t message) {
   return message == 0 ? 1 : (message + kLineMessage - 1) / kLineMessage;
 }

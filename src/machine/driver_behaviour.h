@@ -20,8 +20,8 @@ struct DriverBehaviour {
   /// steps of its own, which a line through the times of large copies misses in small ones.
   double least_gain_driver_staged = 0.08;
   Bytes driver_staged_steps_below = 8_MiB;  ///< from here on the steps do not matter
-  /// A native copy that takes no longer is no company for others, nor has it any: to look for that
-  /// takes some microseconds, in which others would hardly gain.
+  /// A native copy that takes no longer is not planned beside others, nor they beside it: looking
+  /// for that takes some microseconds, in which others would hardly gain.
   Seconds brief_copy = 100_us;
 
   BytesPerSecond pageable_in = 7.9_GBps;    ///< the driver's own copies of pageable memory to GPUs
@@ -29,7 +29,7 @@ struct DriverBehaviour {
   /// Such copies to GPUs wait for what is in the stream from here on. From GPUs they always do.
   Bytes pageable_in_waits_from = 4_MiB;
   Seconds windows_cost = 40'000_us;  ///< what all pinned windows take to be made
-  /// A copy of b bytes to a GPU is over b / this earlier by windows than the driver's own.
+  /// A copy of b bytes to a GPU ends b / this earlier through windows than through the driver.
   BytesPerSecond windows_gain_in = 10_GBps;
   BytesPerSecond windows_gain_out = 24_GBps;  ///< the same from a GPU
   int windows_threads = 16;                   ///< more reach no more of a host's memory

@@ -19,14 +19,14 @@ HopRates::HopRates(const Machine& machine)
     : machine_(machine), capacities_(capacities_of(machine)) {}
 
 std::size_t HopRates::SceneHash::operator()(const Scene& scene) const noexcept {
-  std::uint64_t mixed = scene.hops.size();
+  std::uint64_t hash = scene.hops.size();
   const auto mix = [&](std::int32_t value) {
-    mixed = (mixed ^ static_cast<std::uint32_t>(value)) * 0x9e3779b97f4a7c15;
-    mixed ^= mixed >> 32;
+    hash = (hash ^ static_cast<std::uint32_t>(value)) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
   };
   for (const std::int32_t hop : scene.hops) mix(hop);
   for (const ResourceId resource : scene.spent) mix(resource.value);
-  return mixed;
+  return hash;
 }
 
 const std::vector<BytesPerSecond>& HopRates::of(const Scene& scene) {

@@ -79,7 +79,7 @@ TEST_F(SimFlags, AFlagThatNobodyWritesIsAnErrorAndNoHang) {
 
   expect_error(
       ErrorCode::driver, [&] { driver_.synchronize(reader_); }, "never finishes",
-      "waits for a flag that nobody writes");
+      "waits for a flag that is never written");
   write_flag(1, writer_);
   driver_.synchronize(reader_);
 }

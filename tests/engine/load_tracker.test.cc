@@ -277,7 +277,7 @@ TEST_F(PlansUnderLoad, ATransferThatUsesAPathKeepsOthersFromIt) {
   EXPECT_TRUE(rig_.intact());
 }
 
-// Paths are shared in proportion: each does best with the plan that it has alone.
+// Paths are shared in proportion: the solo plans remain optimal.
 TEST_F(PlansUnderLoad, ATransferThatGoesTheSameWayDoesNot) {
   const PlanPointer alone = copy("gpu0", "gpu1", first_);
 

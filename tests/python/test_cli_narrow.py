@@ -9,6 +9,7 @@ from cli_runner import succeed
 from polypath.cli.tables import new_table
 from rich.console import Console
 
+UNITS = ("%", "us", "ms", "s", "KiB", "MiB", "GiB", "GB/s")
 BENCH = ("bench", "put", "gpu0", "gpu1", "--machine", "beluga", "--sizes", "1M:2M")
 
 
@@ -37,6 +38,29 @@ def test_numbers_stay_with_their_units(columns: int, monkeypatch: pytest.MonkeyP
     ]
     assert all(len(line) <= columns for line in run.stdout.splitlines())
     assert "too narrow for: verified" in run.stdout
+
+
+def units_alone(text: str) -> list[str]:
+    """Return the lines that begin with a unit whose number ends the line before."""
+    lines = [line.strip() for line in text.splitlines()]
+    pairs = zip(lines, lines[1:])
+    return [
+        second for first, second in pairs
+        if first[-1:].isdigit() and second.split(" ")[0].strip(".,;") in UNITS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", range(40, 80, 3))
+def test_sentences_keep_numbers_with_their_units(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    bench = succeed(*BENCH[:-1], "64M")
+    plan = succeed("plan", "ring", "64M", "--machine", "beluga", "--explain")
+
+    assert units_alone(bench.stdout) == []
+    assert units_alone(plan.stdout) == []
 
 
 def test_nothing_is_left_out_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:

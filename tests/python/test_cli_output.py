@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_runner import polypath, succeed
+from cli_runner import assert_refused, polypath, succeed
 from polypath import reports
 from polypath.cli import result_files
 from polypath.cli.errors import UserError
-from polypath.cli.machine_tables import compress
+from polypath.cli.machine_tables import compress, compress_pairs
 from polypath.cli.units import size_text, time_text
 
 COMMAND = (sys.executable, "-m", "polypath.cli")
@@ -219,6 +219,63 @@ def test_all_that_is_measured_can_be_csv(measured: tuple[str, ...]):
 
 
 @pytest.mark.parametrize(
+    ("command", "rows"),
+    [
+        ("machines", "machines"),
+        ("info --machine beluga", "hops"),
+        ("info --settings", "settings"),
+        ("plan gpu0 gpu1 64M --machine beluga", "paths"),
+        ("plan ring 64M --machine beluga", "transfers"),
+        ("plan allreduce 64M --machine beluga", "algorithms"),
+        ("tune gpu0 gpu1 --machine nop2p4 --sizes 8M --executor stream", "entries"),
+    ],
+)
+def test_every_table_can_be_csv(command: str, rows: str):
+    document = polypath(*command.split(), "--json", "-").json()
+
+    shown = polypath(*command.split(), "--csv", "-")
+
+    table = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert len(table) == len(document[rows])
+    assert all(cell is not None and "{" not in cell for row in table for cell in row.values())
+    assert "─" in shown.stderr
+
+
+def test_findings_and_figures_of_papers_can_be_csv():
+    health = polypath("doctor", "--csv", "-")
+    paper = polypath("paper", "put", "--csv", "-")
+
+    states = {row["state"] for row in csv.DictReader(io.StringIO(health.stdout))}
+    figures = list(csv.DictReader(io.StringIO(paper.stdout)))
+    assert states <= {"ok", "missing", "note"} and states
+    assert {row["experiment"] for row in figures} == {"put"} and figures[0]["sources"]
+
+
+def test_a_calibration_can_be_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    run = succeed("calibrate", "--machine", "nop2p4", "--csv", "-")
+
+    rows = list(csv.DictReader(io.StringIO(run.stdout)))
+    assert {"of", "measured", "nominal", "unit"} <= set(rows[0]) and len(rows) > 20
+
+
+def test_cells_of_csv_say_what_lists_and_quantities_hold():
+    plan = succeed("plan", "ring", "64M", "--machine", "beluga", "--csv", "-")
+    hops = succeed("info", "--machine", "beluga", "--csv", "-")
+
+    transfer = next(csv.DictReader(io.StringIO(plan.stdout)))
+    hop = next(csv.DictReader(io.StringIO(hops.stdout)))
+    assert transfer["paths"].startswith("direct=0.") and transfer["pattern"] == "ring"
+    assert float(hop["latency"]) < 1e-4 and "gpu0-gpu1.link" in hop["uses"].split()
+
+
+def test_csv_and_json_cannot_both_take_stdout():
+    assert_refused(polypath("machines", "--csv", "-", "--json", "-"))
+    assert_refused(polypath("info", "--check", "x.json", "--csv", "-"))
+
+
+@pytest.mark.parametrize(
     "what",
     [
         ("plan", "ring", "64M"),
@@ -274,3 +331,20 @@ def test_names_that_end_in_numbers_are_shown_in_short():
     assert compress(["gpu0", "gpu1", "gpu3", "host0"]) == "gpu[0-1,3],host0"
     assert compress(["gpu2"]) == "gpu2"
     assert compress(["link"]) == "link"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text"),
+    [
+        ("01 10", "gpu[0-1]>gpu[0-1]"),
+        ("01 02 03 10 12 13 20 21 23 30 31 32", "gpu[0-3]>gpu[0-3]"),
+        ("01 10 23 32", "gpu[0-1]>gpu[0-1], gpu[2-3]>gpu[2-3]"),
+        ("02 03 12 13", "gpu[0-1]>gpu[2-3]"),
+        ("01", "gpu0>gpu1"),
+        ("01 02 12", "gpu0>gpu[1-2], gpu1>gpu2"),
+    ],
+)
+def test_pairs_in_short(pairs: str, text: str):
+    named = [(f"gpu{source}", f"gpu{destination}") for source, destination in pairs.split()]
+
+    assert compress_pairs(named, ">") == text

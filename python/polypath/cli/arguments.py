@@ -10,7 +10,6 @@ from polypath.cli.errors import UserError, did_you_mean
 
 EXECUTORS = ("auto", "native", "stream", "graph")
 ISSUERS = ("one-thread", "threads", "processes")
-DEFAULT_ISSUERS = ISSUERS[0]
 ALL_PAIRS = "all"
 
 
@@ -66,11 +65,11 @@ def _is_among(via: str, paths: Iterable[str] | None) -> bool:
     )
 
 
-def joint_choices(executor: str, issuers: str) -> dict[str, str]:
+def joint_choices(executor: str, issuers: str | None) -> dict[str, str]:
     """Return the part of a request for several transfers that fixes what is otherwise chosen."""
     return {
         "executor": choice("executor", executor, EXECUTORS),
-        "issuers": choice("issuer", issuers, ISSUERS),
+        "issuers": ISSUERS[0] if issuers is None else choice("issuer", issuers, ISSUERS),
     }
 
 

@@ -7,10 +7,12 @@ from typing import Callable
 
 from rich.table import Table
 
-from polypath.cli.machine_tables import CALLS, compress
+from polypath.cli.machine_tables import CALLS, compress, compress_pairs
 from polypath.cli.output import Document
 from polypath.cli.tables import new_table
 from polypath.cli.units import bandwidth_text, percent_text, size_text, time_text
+
+ARROW = " -> "
 
 
 def calibration_table(numbers: list[Document]) -> Table:
@@ -54,7 +56,10 @@ def names_text(alike: list[Document]) -> str:
     names, quantity = [number["of"] for number in alike], alike[0]["quantity"]
     if quantity == "cost":
         return CALLS[names[0]].replace("  more per node", "... for every node")
-    pieces = [re.split(r"( -> |-|\.)", name) for name in names]
+    if ARROW in names[0]:
+        pairs = [name.partition(ARROW)[::2] for name in names]
+        return f"{compress_pairs(pairs, ARROW)} {quantity}"
+    pieces = [re.split(r"(-|\.)", name) for name in names]
     joined = "".join(parts[0] if len({*parts}) == 1 else compress(parts) for parts in zip(*pieces))
     return f"{joined} {quantity}"
 

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from polypath.cli.output import Document, write_text
 
-PATHS = "paths"
+SHARE = "share"
 
 
-def write_csv(bench: Document, target: str | None) -> None:
-    """Write the results of a benchmark to a file or, for "-", to stdout, if there is a target.
+class Rows(NamedTuple):
+    """Which list of a document is rows, and what else of it each row has."""
 
-    Columns are the fields of the JSON that have one value; paths are "direct=0.9 host0=0.1". What
-    holds for all of them, such as the machine, is in each row.
+    rows: str
+    every: tuple[str, ...] = ()
+
+
+ROWS = {
+    "polypath.bench/1": Rows("results", ("machine", "driver", "operation")),
+    "polypath.plan/1": Rows("paths", ("machine", "source", "destination", "executor")),
+    "polypath.joint_plan/1": Rows("transfers", ("machine", "pattern", "issuers")),
+    "polypath.collective_plan/1": Rows("algorithms", ("machine", "operation", "bytes")),
+    "polypath.tuned/1": Rows("entries", ("machine",)),
+    "polypath.calibration/1": Rows("numbers", ("machine",)),
+    "polypath.machine/1": Rows("hops", ("name",)),
+    "polypath.machines/1": Rows("machines"),
+    "polypath.settings/1": Rows("settings"),
+    "polypath.doctor/1": Rows("findings"),
+    "polypath.paper/1": Rows("rows", ("experiment",)),
+}
+
+
+def write_csv(document: Document, target: str) -> None:
+    """Write the rows of a document to a file or, for "-", to stdout.
+
+    Columns are the fields of the JSON, with its units; paths are "direct=0.9 host0=0.1". What holds
+    for all rows, such as the machine, is in each.
     """
-    if target is None:
-        return
-    every = {name: bench[name] for name in ("machine", "driver", "operation")}
-    rows = [{**every, **_flat(result)} for result in bench["results"]]
+    rows = [*_rows(document)]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)))
     writer.writeheader()
@@ -28,9 +48,39 @@ def write_csv(bench: Document, target: str | None) -> None:
     write_text(text.getvalue().replace("\r\n", "\n"), target)
 
 
-def _flat(result: Document) -> dict[str, Any]:
-    flat = {name: value for name, value in result.items() if not isinstance(value, (list, dict))}
-    paths = result.get(PATHS)
-    if isinstance(paths, list):
-        flat[PATHS] = " ".join(f"{path['via']}={path['share']:.6g}" for path in paths)
-    return flat
+def _rows(document: Document) -> Iterator[Document]:
+    layout = ROWS[document["schema"]]
+    parts = [{**part, "experiment": part["name"]} for part in document.get("experiments", ())]
+    for part in parts or [document]:
+        every = {name: part[name] for name in layout.every}
+        for row in part[layout.rows]:
+            yield {**every, **{name: _cell(value) for name, value in row.items()
+                               if _is_shown(value)}}  # fmt: skip
+
+
+def _is_shown(value: Any) -> bool:
+    """Return whether a value is one cell: runs and samples are for JSON."""
+    if isinstance(value, dict):
+        return not any(isinstance(each, (dict, list)) for each in value.values())
+    return not isinstance(value, list) or (value != [] and isinstance(value[0], (dict, str)))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value["value"] if "value" in value else " ".join(map(_pair, *zip(*value.items())))
+    if isinstance(value, list):
+        return " ".join(word for word in map(_word, value) if word)
+    return value
+
+
+def _pair(name: str, value: Any) -> str:
+    return f"{name}={value:.6g}" if isinstance(value, (int, float)) else f"{name}={value}"
+
+
+def _word(value: Any) -> str:
+    """Return a word of a list: a path with its share, a resource, or the text that it is."""
+    if isinstance(value, str):
+        return value
+    if SHARE in value:
+        return _pair(value["via"], value[SHARE]) if value.get("included", True) else ""
+    return str(value.get("resource", ""))

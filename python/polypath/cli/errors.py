@@ -74,7 +74,7 @@ def with_suggestion(message: str) -> str:
 def meant_place(name: str) -> str:
     """Return the place that other programs call by that name, such as gpu0 for "cuda:0".
 
-    Empty for a name that is nobody's.
+    Empty for any other name.
     """
     found = re.fullmatch(r"(cuda|gpu|device|host|cpu|numa)?[:_ -]?(\d*)", name.lower())
     if not found or not name:
@@ -104,6 +104,8 @@ def _usage_line(error: Any) -> str:
     message += "" if message.endswith((".", "?", ")")) else "."
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "polypath"
+    if _negative_size(getattr(error, "option_name", None) or ""):
+        return f"{message} Write for example 64M."
     return f"{message[:1].lower()}{message[1:]} '{command} --help' lists what there is."
 
 

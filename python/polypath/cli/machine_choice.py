@@ -19,7 +19,7 @@ NO_GPU = (
 
 
 class MachineChoice(NamedTuple):
-    """The machine of a run, and the line that says so where nobody asked for it."""
+    """The machine of a run, and the line that says so where none was named."""
 
     name: str
     remark: str = ""

@@ -117,6 +117,24 @@ def compress(names: Iterable[str]) -> str:
     return ",".join(stem + _ranges(sorted(found)) for stem, found in sorted(numbers.items()))
 
 
+def compress_pairs(pairs: Iterable[tuple[str, str]], between: str) -> str:
+    """Return pairs in short: gpu0 and gpu1 to gpu2 and gpu3 as "gpu[0-1] -> gpu[2-3]".
+
+    Where both sides are alike, as in "gpu[0-3] -> gpu[0-3]", no place is paired with itself.
+    """
+    ends: dict[str, set[str]] = {}
+    for source, destination in pairs:
+        ends.setdefault(source, set()).add(destination)
+    rows: dict[frozenset[str], list[str]] = {}
+    for source, found in ends.items():
+        alike = sum(other == found for other in ends.values()) > 1
+        rows.setdefault(frozenset(found if alike else found | {source}), []).append(source)
+    return ", ".join(
+        f"{compress(sources)}{between}{compress(found - set(sources[:1] * (len(sources) == 1)))}"
+        for found, sources in rows.items()
+    )
+
+
 def _ranges(numbers: list[int]) -> str:
     if len(numbers) == 1:
         return str(numbers[0]) if numbers[0] >= 0 else ""
@@ -162,7 +180,7 @@ CALLS = {
     "graph_instantiate": "make a graph executable",
     "graph_instantiate_node": "  more per node",
     "graph_update_node": "change one node of an executable graph",
-    "threads_hold_up": "each, more while another thread calls",
+    "threads_hold_up": "each call, more while another thread calls",
 }
 
 

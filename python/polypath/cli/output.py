@@ -13,9 +13,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from rich.console import Console
+from rich.console import Console, Group
 
 from polypath.cli.errors import UserError
+from polypath.cli.sentences import Sentence
 
 Document = dict[str, Any]
 STDOUT = "-"
@@ -26,12 +27,18 @@ class WholeConsole(Console):
     """A console that leaves lines as they are that are longer than the terminal is wide."""
 
     def print(self, *objects: Any, crop: bool = False, **settings: Any) -> None:
-        """Print, with nothing cut off."""
+        """Print, with nothing cut off, and no number broken off its unit."""
+        if not settings.get("soft_wrap"):
+            objects = tuple(_whole(each) if isinstance(each, str) else each for each in objects)
         super().print(*objects, crop=crop, **settings)
 
     def on_broken_pipe(self) -> None:
         """Leave it to the command's end what status that has: rich would end with 1."""
         raise BrokenPipeError
+
+
+def _whole(text: str) -> Group:
+    return Group(*map(Sentence, text.split("\n")))
 
 
 def console_for(json_target: str | None) -> Console:

@@ -59,7 +59,7 @@ def counts_of_processes() -> Iterator[Counts | None]:
         token = os.urandom(_TOKEN_BYTES // 2).hex()
         os.ftruncate(file, _BYTES)
         os.pwrite(file, token.encode(), 0)
-        # Without a seal whoever shortens it ends those that count in it.
+        # Without a seal a process that shortens it ends those that count in it.
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         yield Counts(file, token)
     finally:

@@ -44,7 +44,7 @@ def new_table(
 
 def heading(console: Console, text: str) -> None:
     """Print the line above a table."""
-    console.print(Text(text, style="bold"))
+    console.print(Sentence(text, style="bold"))
     console.print()
 
 

@@ -28,8 +28,8 @@ void QueuedMemory::note(const std::vector<MemoryInfo>& memories, StreamHandle st
 
 void QueuedMemory::add(const MemoryInfo& memory, const CopyPointer& copy) {
   if (by_base_.size() >= kMost) forget_finished();
-  const bool has_room = by_base_.size() < kMost || by_base_.contains(memory.base);
-  if (!is_known(memory) || !has_room) return put(of_all_, copy);
+  const bool fits = by_base_.size() < kMost || by_base_.contains(memory.base);
+  if (!is_known(memory) || !fits) return put(of_all_, copy);
   Used& used = by_base_[memory.base];
   used.size = memory.size;
   put(used.copies, copy);

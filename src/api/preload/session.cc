@@ -36,7 +36,7 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
 
 // The longest time that a call waits for a stream to become idle: the most that it may lose by
 // waiting.
-constexpr Seconds kLongestPatience = 20_us;
+constexpr Seconds kPollingTimeout = 20_us;
 
 // A copy for which something is being made is native without a question for so long, or as often as
 // takes so long: copies that are issued all at once count at once. To find out takes 20 us where
@@ -209,7 +209,7 @@ Fate Session::carry_out(Question& question) {
   if (const auto against = look_at_imports(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;
   if (decision.means == Method::paths)
-    question.decision.may_be_held = !waits_for_nobody(question, Patience::none);
+    question.decision.may_be_held = !waits_for_nobody(question, Polling::no);
   const Fate fate = asked.stream == nullptr ? enqueue_in_order(question) : enqueue(question);
   if (is_made(fate.outcome)) {
     note_queued(question.decision.call, {ends});
@@ -222,7 +222,7 @@ Fate Session::carry_out(Question& question) {
 // program it is not: events fill the driver's queue as copies do.
 Fate Session::leave(Question& question) {
   Decision& decision = question.decision;
-  if (decision.measurement && !waits_for_nobody(question, Patience::none))
+  if (decision.measurement && !waits_for_nobody(question, Polling::no))
     decision.measurement = nullptr;
   if (decision.compared && !may_begin(question)) decision.compared = false;
   const CopyResult result = engine_.enqueue_or_leave(decision);
@@ -265,23 +265,22 @@ bool Session::may_begin(const Question& question) {
   const auto& [asked, gpu, ends, decision] = question;
   if (!ends.pageable() || !ends.destination.is_device() || asked.blocking) return true;
   return asked.bytes >= opened_.machine().driver.pageable_in_waits_from ||
-         waits_for_nobody(question, Patience::some);
+         waits_for_nobody(question, Polling::yes);
 }
 
 // See StreamWatch.
-bool Session::waits_for_nobody(const Question& question, Patience patience) {
+bool Session::waits_for_nobody(const Question& question, Polling polling) {
   const cuda::StreamPointer stream = question.asked.stream;
   const auto order = order_of(stream);
   return StreamWatch::of_process().waits_for_nobody(
       stream, order, is_default_stream(stream) ? context_of(question.gpu) : nullptr, [&] {
-        return patience == Patience::some ? becomes_idle(question, order)
-                                          : is_idle(question, order);
+        return polling == Polling::yes ? becomes_idle(question, order) : is_idle(question, order);
       });
 }
 
 // The work may end a moment later. Windows gain more than this wait costs.
 bool Session::becomes_idle(const Question& question, StreamWatch::Order order) {
-  const Seconds until = driver_.now() + kLongestPatience;
+  const Seconds until = driver_.now() + kPollingTimeout;
   do {
     if (is_idle(question, order)) return true;
   } while (driver_.now() < until);

@@ -108,8 +108,8 @@ class Session {
   [[nodiscard]] StreamHandle handle_of(cuda::StreamPointer stream, PlaceId gpu);
   void leave_out_exclusive_gpus();
   [[nodiscard]] bool may_begin(const Question& question);
-  enum class Patience { none, some };
-  [[nodiscard]] bool waits_for_nobody(const Question& question, Patience patience);
+  enum class Polling { no, yes };
+  [[nodiscard]] bool waits_for_nobody(const Question& question, Polling polling);
   [[nodiscard]] bool becomes_idle(const Question& question, StreamWatch::Order order);
   [[nodiscard]] bool is_idle(const Question& question, StreamWatch::Order order);
   [[nodiscard]] bool is_finished(PlaceId gpu, cuda::StreamPointer stream);

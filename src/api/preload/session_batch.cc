@@ -27,7 +27,7 @@ Fate Session::copy(const ProgramBatch& asked) {
   std::vector<Ends> all{ends};
   if (!go_one_way(asked, all)) return Outcome::form;
   const Question question{first, *gpu, ends, Decision{.call = call}};
-  if (!waits_for_nobody(question, Patience::none)) return Outcome::pending;
+  if (!waits_for_nobody(question, Polling::no)) return Outcome::pending;
   return take(asked, call, all) ? Outcome::streams : Outcome::form;
 }
 

@@ -271,7 +271,7 @@ void bind_calls(nb::class_<CollectiveRank>& rank) {
            "End this rank when its work is done and all other ranks end, too; Error if something "
            "is wrong that no call has raised.")
       .def("abandon", &CollectiveRank::abandon, "why"_a,
-           "End this rank and wait for nobody: calls of the others fail and say why.")
+           "End this rank without waiting: calls of the others fail and say why.")
       .def_static(
           "close_all",
           [](const std::vector<CollectiveRank*>& ranks) {

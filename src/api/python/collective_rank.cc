@@ -38,7 +38,7 @@ std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
 
 ThreadGroup::ThreadGroup(int size) {
   if (size < 1)
-    fail(ErrorCode::invalid_argument, "nobody can meet", "there are no ranks",
+    fail(ErrorCode::invalid_argument, "ranks cannot meet", "there are none",
          "Pass the number of ranks.");
   ends_ = bootstrap_among_threads(size);
 }

@@ -15,7 +15,7 @@
 
 namespace polypath::python {
 
-/// Where a rank is, where that has to be said.
+/// Explicit placement of a rank; empty fields are discovered.
 struct RankPlace {
   std::string gpu;   ///< "gpu0"; empty: the one of its number among the ranks of its node
   std::string node;  ///< name of its node; empty: discovered

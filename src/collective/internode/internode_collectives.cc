@@ -225,7 +225,7 @@ void InternodeCollectives::await_messages() {
 
 void InternodeCollectives::set_timeout(Seconds timeout) {
   communicator_->set_timeout(timeout);
-  exchange_->proxy().set_patience(timeout + kUntilCalled, timeout + kUntilSent);
+  exchange_->proxy().set_timeouts(timeout + kUntilCalled, timeout + kUntilSent);
   if (inside_) inside_->communicator().set_timeout(timeout + kUntilDoneInNode);
 }
 

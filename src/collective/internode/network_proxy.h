@@ -72,7 +72,7 @@ class NetworkProxy {
   ~NetworkProxy();
 
   /// Group::until_called and until_sent from the next exchange on.
-  void set_patience(Seconds until_called, Seconds until_sent) {
+  void set_timeouts(Seconds until_called, Seconds until_sent) {
     group_.until_called = until_called, group_.until_sent = until_sent;
   }
 

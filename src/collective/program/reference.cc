@@ -91,7 +91,7 @@ double load(ElementType type, const std::byte* at) {
 }
 
 // splitmix64's mixing of one number (Steele, Lea, Flood 2014).
-std::uint64_t mixed(std::uint64_t z) {
+std::uint64_t hashed(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
   return z ^ (z >> 31);
@@ -121,7 +121,7 @@ class RankInput {
   }
 
   [[nodiscard]] double value(std::uint64_t index) const {
-    const std::uint64_t random = mixed((seed_ + index) * 0x9e3779b97f4a7c15U);
+    const std::uint64_t random = hashed((seed_ + index) * 0x9e3779b97f4a7c15U);
     const std::int64_t sign = has_sign_ && random % 2 == 1 ? -1 : 1;
     if (is_product_ && rank_ > 0)
       return static_cast<double>(sign) * (is_whole_ ? 1 : power_of_2(rank_, random));

@@ -381,7 +381,7 @@ void check(const Machine& machine, const CollectiveRequest& request) {
   if (request.size() < 2)
     fail(ErrorCode::invalid_argument,
          fmt::format("{} of {} ranks cannot be done", name_of(request.collective), request.size()),
-         "there is nobody to exchange with", "Name two GPUs or more.");
+         "there is no other GPU to exchange with", "Name two GPUs or more.");
   if (request.elements == 0)
     fail(ErrorCode::invalid_argument,
          fmt::format("{} of 0 elements cannot be planned", name_of(request.collective)),

@@ -271,7 +271,7 @@ class Spoke final : public StarBootstrap {
     socket_ = connect_to(hub_, deadline);
     const Hello hello{rank, size};
     const std::string bytes(reinterpret_cast<const char*>(&hello), sizeof hello);
-    if (!socket_.is_open()) fail_alone("nobody listens there");
+    if (!socket_.is_open()) fail_alone("nothing listens there");
     if (!send_all(socket_, to_text({FrameKind::hello, 0, bytes}), deadline))
       fail_alone("its connection is closed");
   }

@@ -190,7 +190,7 @@ void SimDriver::synchronize(EventHandle event) {
 void SimDriver::play_until(const Activity& activity, const char* what, std::uintptr_t handle) {
   if (!fluid_.play_until(activity))
     fail(ErrorCode::driver, fmt::format("{} {} never finishes", what, handle),
-         flags_.are_awaited() ? "something in it waits for a flag that nobody writes"
+         flags_.are_awaited() ? "something in it waits for a flag that is never written"
                               : "nothing is left that could end it",
          "Enqueue the write before you wait.");
   host() = std::max(meet_nodes(), activity.finished);

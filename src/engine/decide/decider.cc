@@ -50,8 +50,8 @@ bool Decider::recall(Decision& decision) {
   const bool wherever = known->always || known->alone;
   if (known->plan && !(wherever && paths_.is_brief(*known->plan))) {
     const bool of_many = known->set.transfers.size() > 2;
-    paths_.look_around(decision, known->plan->source, known->plan->destination,
-                       of_many ? LoadTracker::Depth::full : LoadTracker::Depth::cached);
+    paths_.query_contention(decision, known->plan->source, known->plan->destination,
+                            of_many ? LoadTracker::Depth::full : LoadTracker::Depth::cached);
     if (!goes_as_known(*known, decision.contention)) {
       decision.time.reset(), decision.contention = {};
       return false;

@@ -60,8 +60,8 @@ bool PathDecider::is_brief(const Plan& plan) const {
   return plan.predicted <= machine_.driver.brief_copy;
 }
 
-void PathDecider::look_around(Decision& decision, PlaceId source, PlaceId destination,
-                              LoadTracker::Depth depth) {
+void PathDecider::query_contention(Decision& decision, PlaceId source, PlaceId destination,
+                                   LoadTracker::Depth depth) {
   const CopyCall& call = decision.call;
   decision.time = driver_.now();
   decision.contention =
@@ -82,11 +82,11 @@ void PathDecider::plan_alone(Decision& decision) {
     decision.stays_native = true;
   }
   if (decision.stays_native && !is_brief(*decision.plan))
-    look_around(decision, ends.source, ends.destination);
+    query_contention(decision, ends.source, ends.destination);
 }
 
 void PathDecider::decide_beside_others(Decision& decision) {
-  look_around(decision, decision.ends.source, decision.ends.destination);
+  query_contention(decision, decision.ends.source, decision.ends.destination);
   const FallbackReason obstacle = use_joint_plan(decision);
   if (!decision.is_of_set()) plan_by_itself(decision);
   if (decision.obstacle == FallbackReason::none) decision.obstacle = obstacle;

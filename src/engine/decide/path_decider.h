@@ -29,8 +29,8 @@ class PathDecider {
   /// transfers in flight. Experience is not asked.
   void decide_beside_others(Decision& decision);
   /// Looks at the transfers that a copy would share the machine with now.
-  void look_around(Decision& decision, PlaceId source, PlaceId destination,
-                   LoadTracker::Depth depth = LoadTracker::Depth::full);
+  void query_contention(Decision& decision, PlaceId source, PlaceId destination,
+                        LoadTracker::Depth depth = LoadTracker::Depth::full);
   /// A brief native copy is not counted as load; a longer one is, so that other transfers see it.
   [[nodiscard]] bool is_brief(const Plan& plan) const;
 

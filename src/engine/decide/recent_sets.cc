@@ -16,9 +16,9 @@ bool have_own_streams(std::span<const CopyCall> calls) {
 }  // namespace
 
 std::uint64_t RecentSets::Key::hash() const {
-  std::uint64_t mixed = copies.size();
-  for (const CopyLikeness& copy : copies) mixed = mixed * 31 + copy.hash();
-  return mixed;
+  std::uint64_t hash = copies.size();
+  for (const CopyLikeness& copy : copies) hash = hash * 31 + copy.hash();
+  return hash;
 }
 
 std::optional<RecentSets::Key> RecentSets::key_of(std::span<const CopyCall> calls) const {

@@ -47,7 +47,7 @@ KernelRequest Binding::kernel_of(const Node& node) const {
   const auto kernel = static_cast<std::size_t>(call.kernel);
   if (kernel >= transfer_->kernels.size())
     fail(ErrorCode::internal, "a program calls a kernel that is not there",
-         "whoever runs it brings its kernels");
+         "its runner supplies the kernels");
   KernelRequest request{.kernel = transfer_->kernels[kernel],
                         .gpu = call.gpu,
                         .memory = {},

@@ -74,7 +74,7 @@ PlanPointer PlanFinder::find(const SplitRequest& request) { return find_known(re
 JointPlanPointer PlanFinder::find(const JointRequest& request) { return find_known(request); }
 PieceRecipePointer PlanFinder::find(const PieceRequest& request) { return find_known(request); }
 
-// While that is being found out, they go as if it were as much as it can be.
+// Until it is known, its upper bound is used.
 Bytes PlanFinder::native_threshold(const CopyCall& call, const CopyEnds& ends) {
   const Bytes most = settings_.min_message.value_or(kAlwaysPlanned);
   if (!ends.stay_where_they_are()) return std::min(most, settings_.pageable_min);

@@ -32,8 +32,9 @@ class Planner {
   /// Error (invalid_setting) if the settings name a path or file that cannot be used.
   Planner(const Machine& machine, const Settings& settings);
 
-  /// The plan for `bytes` from `source` to `destination`, which harms none of the concurrent (see
-  /// contention.h). Plans are cached; the same request in the same company gives the same object.
+  /// The plan for `bytes` from `source` to `destination`, which harms none of the concurrent
+  /// transfers (contention.h). Plans are cached: the same request beside the same transfers gives
+  /// the same object.
   /// Errors (invalid_argument): no hop between the places, zero bytes, unknown or unusable paths,
   /// shares that do not add up to 1.
   PlanPointer plan(PlaceId source, PlaceId destination, Bytes bytes,

@@ -184,7 +184,7 @@ TEST_P(Released, RanksEndThatWaitForOthersInVain) {
   group.enqueue(0, programs, buffers.addresses());
   expect_error(
       ErrorCode::driver, [&] { group.driver().synchronize(group.stream_of(0)); }, "never finishes",
-      "flag that nobody writes");
+      "flag that is never written");
 
   EXPECT_TRUE(group.run_of(0).release(Seconds{1}));
 

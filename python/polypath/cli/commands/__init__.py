@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 NAMES = (
     "machines",
     "info",
+    "skeleton",
     "calibrate",
     "plan",
     "bench",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from rich.console import Console
 
@@ -23,7 +23,6 @@ from polypath.cli.collective_options import (
 )
 from polypath.cli.collective_tables import show_collective_bench
 from polypath.cli.command_line import add_command
-from polypath.cli.csv_files import write_csv
 from polypath.cli.declared import Argument
 from polypath.cli.errors import UserError, did_you_mean
 from polypath.cli.jacobi_options import SIZES as SIZES_OF_HALOS
@@ -56,21 +55,18 @@ from polypath.cli.options import (
     WindowOption,
 )
 from polypath.cli.output import (
-    STDOUT,
     Document,
-    console_for,
     progress_bar,
-    write_json,
 )
 from polypath.cli.pair_matrix import show_all_pairs
 from polypath.cli.plan_words import is_collective
 from polypath.cli.plots import (
-    check_results,
     write_collective_curves,
     write_curves,
     write_jacobi_curves,
 )
 from polypath.cli.provenance import scatter_text
+from polypath.cli.results import Results
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import WIDE, bench_table, heading, latency_table, shares_text
@@ -99,22 +95,10 @@ MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 
 
-class Results(NamedTuple):
-    """Where results go: files, or "-" for stdout; nothing is for nowhere."""
-
-    json: str | None = None
-    csv: str | None = None
-    plot: str | None = None
-
-    def write(self, document: Document) -> None:
-        """Write what was measured, with the command that measures it again."""
-        add_command(document)
-        write_json(document, self.json)
-        write_csv(document, self.csv)
-
-    def console(self) -> Console:
-        """Return the console of the tables: stdout, or stderr where a file goes there."""
-        return console_for(STDOUT if STDOUT in (self.json, self.csv) else None)
+def _write(results: Results, document: Document) -> None:
+    """Write what was measured, with the command that measures it again."""
+    add_command(document)
+    results.write(document)
 
 
 def bench(
@@ -147,8 +131,7 @@ def bench(
 ) -> None:
     """Measure an operation over a range of sizes, beside the same with native copies."""
     refuse_own_command(operation)
-    check_results(json_target, plot, csv)
-    results = Results(json_target, csv, plot)
+    results = Results(json_target, csv, plot).checked()
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
     of_jacobi = jacobi_options(rows, iterations, kernel_efficiency)
     if operation == JACOBI:
@@ -186,7 +169,7 @@ def bench_copies(
         sizes = SIZES_OF_PAIRS if ends[0] == ALL_PAIRS else sizes
     numbers = parse_sizes(sizes)
     document = run_bench(operation, *ends, numbers, machine=choice.name, **how)
-    results.write(document)
+    _write(results, document)
     write_curves(document, results.plot)
     choice.announce()
     show = show_all_pairs if document.get("all_pairs") else show_bench
@@ -236,7 +219,7 @@ def bench_collective(
         document = reports.collective_bench(
             collective, sizes, machine=choice.name, progress=progress, **choices
         )
-    results.write(document)
+    _write(results, document)
     write_collective_curves(document, results.plot)
     choice.announce()
     show_collective_bench(results.console(), document)
@@ -254,7 +237,7 @@ def bench_jacobi(
     halos = parse_halos(SIZES_OF_HALOS if sizes == SIZES else sizes)
     with progress_bar(f"jacobi on {choice.name or 'the GPUs'}") as progress:
         document = reports.jacobi_bench(halos, machine=choice.name, progress=progress, **choices)
-    results.write(document)
+    _write(results, document)
     write_jacobi_curves(document, results.plot)
     choice.announce()
     show_jacobi_bench(results.console(), document)

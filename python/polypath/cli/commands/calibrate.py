@@ -8,17 +8,16 @@ from polypath import reports
 from polypath.cli.caches import cache_folder, check_cache_folder
 from polypath.cli.calibration_tables import calibration_table, missing_text
 from polypath.cli.machine_choice import named_machine
-from polypath.cli.options import CalibratedOption, JsonOption, PlotOption, SubjectOption
-from polypath.cli.output import (
-    STDOUT,
-    Document,
-    check_different,
-    check_writable,
-    console_for,
-    progress_bar,
-    write_json,
+from polypath.cli.options import (
+    CalibratedOption,
+    CsvOption,
+    JsonOption,
+    PlotOption,
+    SubjectOption,
 )
-from polypath.cli.plots import check_picture, write_calibration
+from polypath.cli.output import Document, progress_bar, write_json
+from polypath.cli.plots import write_calibration
+from polypath.cli.results import Results
 from polypath.cli.tables import heading
 
 
@@ -26,23 +25,21 @@ def calibrate(
     machine: SubjectOption = None,
     output: CalibratedOption = None,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Measure every number of a machine, and show it beside the nominal one."""
-    check_writable(json_target)
-    check_writable(output)
-    check_picture(plot)
-    check_different(json=json_target, output=output, plot=plot)
+    results = Results(json_target, csv, plot, output).checked()
     name = named_machine(machine)
     # Before minutes of measuring, whose result would have nowhere to go.
     check_cache_folder("no calibration can be kept", cache_folder("calibrations"))
     with progress_bar(f"calibrate {name or 'this computer'}") as progress:
         document = reports.calibrate(name, progress=progress)
     calibrated = document.pop("calibrated")
-    write_json(document, json_target)
+    results.write(document)
     write_json(calibrated, output)
     write_calibration(document, plot)
-    _show(console_for(STDOUT if STDOUT in (json_target, output) else None), document)
+    _show(results.console(), document)
 
 
 def _show(console: Console, calibration: Document) -> None:

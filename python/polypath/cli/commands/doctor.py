@@ -7,8 +7,8 @@ import sys
 from rich.text import Text
 
 from polypath.cli.diagnosis import Finding, diagnose
-from polypath.cli.options import JsonOption
-from polypath.cli.output import check_writable, console_for, write_json
+from polypath.cli.options import CsvOption, JsonOption
+from polypath.cli.results import Results
 from polypath.cli.sentences import Sentence
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import new_table
@@ -16,9 +16,9 @@ from polypath.cli.tables import new_table
 _STYLES = {"ok": "green", "missing": "bold red", "note": "yellow"}
 
 
-def doctor(json_target: JsonOption = None) -> None:
+def doctor(json_target: JsonOption = None, csv: CsvOption = None) -> None:
     """Look at the library, GPUs, calibration and UCX; say what is missing, and what to do."""
-    check_writable(json_target)
+    results = Results(json_target, csv).checked()
     findings = diagnose()
     healthy = all(finding.state != "missing" for finding in findings)
     document = {
@@ -26,8 +26,8 @@ def doctor(json_target: JsonOption = None) -> None:
         "healthy": healthy,
         "findings": [vars(finding) for finding in findings],
     }
-    write_json(document, json_target)
-    console = console_for(json_target)
+    results.write(document)
+    console = results.console()
     table = new_table("what", "state", "found")
     for finding in findings:
         table.add_row(

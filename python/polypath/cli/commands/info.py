@@ -22,9 +22,10 @@ from polypath.cli.machine_tables import (
     places_table,
     resources_table,
 )
-from polypath.cli.options import JsonOption, MachineOption, PlotOption
-from polypath.cli.output import Document, console_for, write_json
-from polypath.cli.plots import check_results, write_machine
+from polypath.cli.options import CsvOption, JsonOption, MachineOption, PlotOption
+from polypath.cli.output import Document
+from polypath.cli.plots import write_machine
+from polypath.cli.results import Results
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.tables import heading, settings_table
 
@@ -39,30 +40,32 @@ def info(
         Option("--check", metavar="FILE", help="Say what is wrong or odd about a machine file."),
     ] = None,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Show a machine: places, hops, what copies share, driver calls and the driver."""
-    check_results(json_target, plot)
+    results = Results(json_target, csv, plot).checked()
     if check is not None:
         of_others = {"--machine": machine, "--settings": settings or None, "--plot": plot}
-        refuse({**of_others, "--json": json_target}, "--check is of one file")
+        refuse({**of_others, "--json": json_target, "--csv": csv}, "--check is of one file")
         _check(check)
         return
     if settings:
         refuse({"--machine": machine, "--plot": plot}, "--settings are of no machine")
-        _show_settings(json_target)
+        _show_settings(results)
         return
     choice = choose_machine(machine)
     document = reports.machine(choice.name)
-    write_json(document, json_target)
+    results.write(document)
     write_machine(document, plot, simulated=choice.name != "")
     choice.announce()
     calibration = reports.calibration(choice.name)
-    _show_machine(console_for(json_target), document, simulated=choice.name != "")
+    console = results.console()
+    _show_machine(console, document, simulated=choice.name != "")
     if calibration:
-        _show_calibration(console_for(json_target), calibration)
+        _show_calibration(console, calibration)
     if learnt := reports.learnt(choice.name):
-        _show_learnt(console_for(json_target), learnt)
+        _show_learnt(console, learnt)
 
 
 def _check(file: str) -> None:
@@ -76,10 +79,10 @@ def _check(file: str) -> None:
     print(f"{file}: nothing is wrong or odd.")
 
 
-def _show_settings(json_target: Optional[str]) -> None:
+def _show_settings(results: Results) -> None:
     settings = reports.settings()
-    write_json({"schema": "polypath.settings/1", "settings": settings}, json_target)
-    console_for(json_target).print(settings_table(settings))
+    results.write({"schema": "polypath.settings/1", "settings": settings})
+    results.console().print(settings_table(settings))
 
 
 def _show_calibration(console: Console, calibration: Document) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from polypath import reports
-from polypath.cli.options import JsonOption
-from polypath.cli.output import check_writable, console_for, write_json
+from polypath.cli.options import CsvOption, JsonOption
+from polypath.cli.results import Results
 from polypath.cli.tables import machines_table
 
 
-def machines(json_target: JsonOption = None) -> None:
+def machines(json_target: JsonOption = None, csv: CsvOption = None) -> None:
     """List the machines that come along."""
-    check_writable(json_target)
+    results = Results(json_target, csv).checked()
     listed = reports.machines()
-    write_json({"schema": "polypath.machines/1", "machines": listed}, json_target)
-    console = console_for(json_target)
+    results.write({"schema": "polypath.machines/1", "machines": listed})
+    console = results.console()
     console.print(machines_table(listed))
     console.print("\nAny other: --machine FILE.json, or synthetic:SEED for a random one.")

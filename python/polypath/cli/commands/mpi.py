@@ -30,14 +30,10 @@ from polypath.cli.mpi.rounds import RanksError, Round, Rounds
 from polypath.cli.mpi.stack import Stack, find_stack
 from polypath.cli.mpi.tables import show_mpi
 from polypath.cli.notices import notice
-from polypath.cli.options import JsonOption, PlotOption
-from polypath.cli.output import (
-    Document,
-    console_for,
-    progress_bar,
-    write_json,
-)
-from polypath.cli.plots import check_results, write_mpi_curves
+from polypath.cli.options import CsvOption, JsonOption, PlotOption
+from polypath.cli.output import Document, progress_bar
+from polypath.cli.plots import write_mpi_curves
+from polypath.cli.results import Results
 from polypath.cli.statuses import RUN_ERROR
 from polypath.cli.units import size_text
 
@@ -59,10 +55,11 @@ def mpi(
     mpirun: LauncherOption = None,
     mpicc: CompilerOption = None,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Measure MPI messages between ranks, beside the same without Polypath."""
-    check_results(json_target, plot)
+    results = Results(json_target, csv, plot).checked()
     request = make_request(
         ranks=ranks,
         operations=operations,
@@ -81,9 +78,9 @@ def mpi(
     stack = find_stack(mpirun, mpicc, ranks, request.sends_gpu_memory)
     _refuse_host_only(request, stack)
     document = _document(request, stack)
-    write_json(document, json_target)
+    results.write(document)
     write_mpi_curves(document, plot)
-    show_mpi(console_for(json_target), document)
+    show_mpi(results.console(), document)
     _require_right_bytes(request, document)
 
 

@@ -6,22 +6,15 @@ from typing import Annotated, List, Optional  # noqa: UP035
 
 from polypath.cli.declared import Argument, Option
 from polypath.cli.errors import UserError
-from polypath.cli.options import JsonOption
-from polypath.cli.output import (
-    STDOUT,
-    check_different,
-    check_writable,
-    console_for,
-    progress_bar,
-    write_json,
-    write_text,
-)
+from polypath.cli.options import CsvOption, JsonOption
+from polypath.cli.output import progress_bar, write_text
 from polypath.cli.papers import real as real_gpus
 from polypath.cli.papers.document import document_of
 from polypath.cli.papers.experiments import NAMES, Experiment, chosen
 from polypath.cli.papers.findings import Bench, Outcome
 from polypath.cli.papers.page import page_of
 from polypath.cli.papers.tables import show
+from polypath.cli.results import Results
 
 REAL = Experiment("real", "On this computer's GPUs", real_gpus.run)
 Names = Annotated[
@@ -38,22 +31,21 @@ RealOption = Annotated[bool, Option("--real", help="Measure what the GPUs here a
 def paper(
     names: Names = None,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
     html: HtmlOption = None,
     real: RealOption = False,
 ) -> None:
     """Set what the papers state beside what comes out here, and say why it differs."""
-    check_writable(json_target)
-    check_writable(html)
-    check_different(json=json_target, html=html)
+    results = Results(json_target, csv, html=html).checked()
     experiments = chosen(names or [])
     if real:
         _refuse_names(names)
         real_gpus.check_gpus()
         experiments = (REAL,)
     document = document_of(real, _run(experiments))
-    write_json(document, json_target)
+    results.write(document)
     write_text(page_of(document) if html else "", html)
-    show(console_for(STDOUT if STDOUT in (json_target, html) else None), document)
+    show(results.console(), document)
 
 
 def _refuse_names(names: Optional[List[str]]) -> None:  # noqa: UP006

@@ -8,7 +8,7 @@ from typing import Any, Callable
 from rich.console import Console
 
 from polypath import reports
-from polypath.cli.arguments import DEFAULT_ISSUERS, joint_choices, overrides
+from polypath.cli.arguments import joint_choices, overrides
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -27,6 +27,7 @@ from polypath.cli.joint_tables import show_joint_plan
 from polypath.cli.machine_choice import choose_machine
 from polypath.cli.options import (
     ChunksOption,
+    CsvOption,
     ExecutorOption,
     ExplainOption,
     GpusOption,
@@ -38,7 +39,7 @@ from polypath.cli.options import (
     PlotOption,
     SharesOption,
 )
-from polypath.cli.output import Document, console_for, write_json
+from polypath.cli.output import Document
 from polypath.cli.plan_words import (
     Collective,
     OneTransfer,
@@ -46,7 +47,8 @@ from polypath.cli.plan_words import (
     SeveralTransfers,
     read_words,
 )
-from polypath.cli.plots import check_results, write_timeline, write_times
+from polypath.cli.plots import write_timeline, write_times
+from polypath.cli.results import Results
 from polypath.cli.sentences import Sentence
 from polypath.cli.sizes import parse_size
 from polypath.cli.tables import heading, paths_table, reasons_grid
@@ -74,6 +76,7 @@ def plan(
     counts: CountsOption = None,
     explain: ExplainOption = False,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
     plot: PlotOption = None,
 ) -> None:
     """Show what transfers would do, how long they take, and why each path is in or out.
@@ -81,7 +84,7 @@ def plan(
     Several are planned together, to start at the same time: each SRC:DST:SIZE, or a pattern. Of a
     collective it is which algorithm does it, and why.
     """
-    check_results(json_target, plot)
+    results = Results(json_target, csv, plot).checked()
     wanted = read_words(words, by_algorithms=algorithms is not None)
     choice = choose_machine(machine)
     of_collectives = collective_options(
@@ -103,13 +106,17 @@ def plan(
     else:
         refuse(of_collectives, FOR_COLLECTIVES)
         refuse({"--paths": paths, **of_one}, "it is for one transfer, SRC DST SIZE")
-        fixed = joint_choices(executor, DEFAULT_ISSUERS if issuers is None else issuers)
-        document = _joint_plan(wanted, choice.name, gpus, fixed)
+        document = _joint_plan(wanted, choice.name, gpus, joint_choices(executor, issuers))
         show = partial(show_joint_plan, explain=explain)
-    write_json(document, json_target)
-    (write_timeline if isinstance(wanted, OneTransfer) else write_times)(document, plot)
+    results.write(document)
+    _draw(document, plot)
     choice.announce()
-    show(console_for(json_target), document)
+    show(results.console(), document)
+
+
+def _draw(document: Document, plot: str | None) -> None:
+    of_one = "transfers" not in document and "algorithms" not in document
+    (write_timeline if of_one else write_times)(document, plot)
 
 
 def _plan_of_one(wanted: OneTransfer, machine: str, fixed: dict[str, Any]) -> Document:

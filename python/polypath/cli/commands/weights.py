@@ -14,14 +14,9 @@ from polypath.cli.arguments import pair
 from polypath.cli.commands.bench import check_verified
 from polypath.cli.declared import Option
 from polypath.cli.errors import UserError, meant_place
-from polypath.cli.options import JsonOption, OptionalDestination, OptionalSource
-from polypath.cli.output import (
-    Document,
-    check_writable,
-    console_for,
-    progress_bar,
-    write_json,
-)
+from polypath.cli.options import CsvOption, JsonOption, OptionalDestination, OptionalSource
+from polypath.cli.output import Document, progress_bar
+from polypath.cli.results import Results
 from polypath.cli.tables import gain_text, heading, new_table
 from polypath.cli.units import gigabytes, size_text, time_text
 from polypath.cli.weight_copies import measure_weights
@@ -37,18 +32,19 @@ def weights(
         int, Option("--repeats", metavar="COUNT", help="How often each copy is timed.")
     ] = 5,
     json_target: JsonOption = None,
+    csv: CsvOption = None,
 ) -> None:
     """Move a model's weights onto a GPU and back, beside PyTorch's own copies.
 
     Without SRC and DST it is host gpu0. It needs PyTorch.
     """
-    check_writable(json_target)
+    results = Results(json_target, csv).checked()
     nbytes = _total(total)
     _check_repeats(repeats)
     gpu = _gpu(pair(source, destination) or ("host", "gpu0"))
     document = _document(_torch(gpu), gpu, nbytes, repeats)
-    write_json(document, json_target)
-    show_weights(console_for(json_target), document)
+    results.write(document)
+    show_weights(results.console(), document)
     check_verified(document, wanted=True)
 
 

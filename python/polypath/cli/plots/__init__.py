@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from polypath.cli.errors import UserError
-from polypath.cli.output import Document, check_different, check_writable
+from polypath.cli.output import Document, check_writable
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -21,14 +21,6 @@ def check_picture(target: str | None) -> None:
             "End its name with one of them.",
         )
     check_writable(target)
-
-
-def check_results(json_target: str | None, plot: str | None, csv_target: str | None = None) -> None:
-    """Refuse files of these options that cannot be written, before any work is done."""
-    check_writable(json_target)
-    check_writable(csv_target)
-    check_picture(plot)
-    check_different(json=json_target, plot=plot, csv=csv_target)
 
 
 def write_machine(machine: Document, target: str | None, simulated: bool) -> None:

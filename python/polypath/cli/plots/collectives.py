@@ -5,10 +5,8 @@ from __future__ import annotations
 from polypath.cli.collective_tables import what_text
 from polypath.cli.output import Document
 from polypath.cli.plots.curves import draw_error_bars, label_sizes, quartiles
-from polypath.cli.plots.style import FAINT, colour_of, footer, new_figure, render
+from polypath.cli.plots.style import FAINT, colour_of, footer, new_figure, render, stacked
 from polypath.cli.provenance import footer_text
-
-MARKERS = "osD^vP"  # algorithms that are equally fast lie on each other
 
 
 def draw(bench: Document, file_format: str) -> bytes:
@@ -20,9 +18,9 @@ def draw(bench: Document, file_format: str) -> bytes:
     for number, (name, results) in enumerate(by_algorithm(bench["results"]).items()):
         sizes = [result["bytes"] for result in results]
         rates = [result["bus_bytes_per_second"] / 1e9 for result in results]
-        colour, marker = colour_of(number), MARKERS[number % len(MARKERS)]
+        colour = colour_of(number)
         draw_error_bars(axes, sizes, rates, [_range(result) for result in results], colour)
-        axes.plot(sizes, rates, color=colour, marker=marker, markersize=5, label=name)
+        axes.plot(sizes, rates, color=colour, label=name, **stacked(number))
     axes.set_ylim(bottom=0)
     axes.set_ylabel("bus bandwidth, GB/s")
     axes.grid(color=FAINT)

@@ -7,11 +7,8 @@ from matplotlib.ticker import FuncFormatter
 
 from polypath.cli.output import Document
 from polypath.cli.plots.curves import draw_error_bars, label_sizes, quartiles
-from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, footer, new_figure, render
+from polypath.cli.plots.style import COLOURS, FAINT, NATIVE, footer, new_figure, render, stacked
 from polypath.cli.provenance import footer_text
-
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-THICKEST, THINNER = 4.0, 0.5  # ways that take equally long lie on each other
 
 Line = list[tuple[int, Document]]
 
@@ -59,11 +56,7 @@ def _draw_lines(axes: Axes, lines: dict[str, Line], key: str, scale: float) -> N
             [size for size, _ in line],
             values,
             color=colour,
-            linewidth=max(1.0, THICKEST - THINNER * number),
-            marker=MARKERS[number % len(MARKERS)],
-            markersize=max(4.0, 10.0 - number),
-            markerfacecolor="none",
-            markeredgewidth=1.5,
             label=name,
+            **stacked(number),
         )
     axes.grid(color=FAINT)

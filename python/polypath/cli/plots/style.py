@@ -6,6 +6,7 @@ import io
 import textwrap
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 from matplotlib.artist import Artist
@@ -19,6 +20,8 @@ INK = "#222222"
 FAINT = "#dddddd"
 FOOTNOTE = "#555555"
 MARGIN = 0.15  # inches
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+THICKEST, THINNER = 4.0, 0.5  # points, of lines that lie on each other
 
 
 def colour_of(index: int) -> str:
@@ -71,3 +74,14 @@ def render(figure: Figure, file_format: str) -> bytes:
         warnings.simplefilter("ignore")  # of characters that the font lacks
         figure.savefig(buffer, format=file_format, dpi=150, metadata=metadata)
     return buffer.getvalue()
+
+
+def stacked(number: int) -> dict[str, Any]:
+    """Return how the line of this number looks, so that those on which it lies are still seen."""
+    return {
+        "linewidth": max(1.0, THICKEST - THINNER * number),
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": max(4.0, 10.0 - number),
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.5,
+    }

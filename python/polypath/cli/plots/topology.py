@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from polypath.cli.machine_tables import compress_pairs
 from polypath.cli.output import Document
 from polypath.cli.units import bandwidth_text, gigabytes
 
@@ -162,7 +163,7 @@ class Topology:
         """Return what copies between GPUs take that have no link of their own."""
         staged = lines[0].kind == "driver_staged"
         how = "the driver stages copies in host memory" if staged else "copies take the host links"
-        pairs = ", ".join(f"{line.start}\u2013{line.end}" for line in lines)
+        pairs = compress_pairs(((line.start, line.end) for line in lines), "\u2013")
         if len(lines) == len(self.gpus) * (len(self.gpus) - 1) / 2:
             pairs = "all GPUs"
         return f"Between {pairs} there is no link: {how}, {lines[0].label()} GB/s."

@@ -1,0 +1,48 @@
+"""What copies share, as the structure has it."""
+
+from __future__ import annotations
+
+import itertools
+
+from polypath.cli.output import Document
+from polypath.cli.skeleton.rates import MEMORY, NVLINK, PCIE, PCIE_BOTH_WAYS, SOCKETS, capacity
+from polypath.cli.skeleton.structure import Structure
+
+ENGINE = {"kind": "engine", "copies_at_once": 1}
+
+
+def resources_of(structure: Structure) -> dict[str, Document]:
+    """Return everything that hops may name, by its name."""
+    found: dict[str, Document] = {}
+    for gpu in structure.gpus:
+        found |= _nvlinks(structure, gpu)
+        found |= {f"{gpu}.{name}": ENGINE for name in ("peer_engine", "h2d_engine", "d2h_engine")}
+        found |= _pcie_link(gpu, "pcie_in", "pcie_out", "pcie")
+    for uplink in structure.uplinks:
+        found |= _pcie_link(uplink, "in", "out", "total")
+    for host in structure.hosts.values():
+        memory = MEMORY.items()
+        found |= {f"{host}.{end}": capacity("memory", value, "memory") for end, value in memory}
+    for nodes in itertools.permutations(structure.nodes, 2):
+        link = capacity("socket", SOCKETS, "sockets")
+        found |= dict.fromkeys(structure.between(*nodes), link)
+    return found
+
+
+def _pcie_link(name: str, into: str, out: str, total: str) -> dict[str, Document]:
+    one_way = capacity("pcie", PCIE, "pcie")
+    both = capacity("pcie", PCIE_BOTH_WAYS, "pcie_both")
+    return {f"{name}.{into}": one_way, f"{name}.{out}": one_way, f"{name}.{total}": both}
+
+
+def _nvlinks(structure: Structure, gpu: str) -> dict[str, Document]:
+    """Return a GPU's ports to a switch, or its links to each of the others."""
+    counts = {other: structure.links(gpu, other) for other in structure.gpus}
+    if structure.switched:
+        port = capacity("port", NVLINK * max(counts.values()), "nvlink")
+        return {f"{gpu}.egress": port, f"{gpu}.ingress": port}
+    return {
+        f"{gpu}-{other}.link": capacity("link", NVLINK * count, "nvlink")
+        for other, count in counts.items()
+        if count
+    }
