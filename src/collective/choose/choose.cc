@@ -22,6 +22,8 @@ constexpr int kMostInVain = 2;
 // steps of a pipeline to be under way, and with several paths for what a host's cache takes in at
 // first.
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
+constexpr std::uint64_t kPlayedOfLarge = 2;
+constexpr std::size_t kLargeProgram = 200;
 
 // After playing so many nodes, the planner decides with the predictions that it has.
 constexpr std::size_t kMostPlayed = 10'000;
@@ -206,12 +208,18 @@ Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor execu
   }
 }
 
+// Programs of many nodes have many pieces for each rank.
 CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
-                                                    const Tuning& tuning) {
-  const std::uint64_t played = tuning.several_paths ? kPlayedSeveral : kPlayed;
+                                                    const CollectiveDraft& draft) const {
+  const Tuning& tuning = draft.tuning;
+  const auto nodes = nodes_.find({draft.algorithm, tuning.radix});
+  const bool is_large = nodes != nodes_.end() && nodes->second > kLargeProgram;
+  const std::uint64_t fewer = is_large ? 1 : kFewer;
+  const std::uint64_t played =
+      tuning.several_paths ? kPlayedSeveral : is_large ? kPlayedOfLarge : kPlayed;
   Sample sample{request, request};
   if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
-  sample.smaller = of_rounds(request, tuning, played - kFewer);
+  sample.smaller = of_rounds(request, tuning, played - fewer);
   sample.larger = of_rounds(request, tuning, played);
   const double larger = message_bytes(sample.larger).real();
   sample.beyond =
@@ -238,7 +246,7 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
   const auto time_of = [&](const CollectiveRequest& of) {
     return play(of, draft.executor, program_for(draft, of), are_divided(options));
   };
-  const Sample sample = CollectivePlanner::sample(request, draft.tuning);
+  const Sample sample = this->sample(request, draft);
   const Seconds larger = time_of(sample.larger);
   Seconds& time = known->second = larger;
   if (sample.beyond == 0 || larger == Seconds::infinity()) return time;
@@ -287,9 +295,9 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const Program program = build(algorithm, machine_, built, draft.tuning, &routes_);
   const double times = times_of(request, built);
   if (are_divided(options) && !stays_within_reach(machine_, program))
-    return {draft, Seconds::infinity(), Seconds::infinity()};
+    return {draft, Seconds::infinity(), Seconds::infinity(), program.nodes().size()};
   return {draft, least_time(machine_, program, times),
-          least_time_by_any_way(machine_, program, times)};
+          least_time_by_any_way(machine_, program, times), program.nodes().size()};
 }
 
 // A candidate that cannot be faster than `to_beat` is not played.
@@ -317,7 +325,7 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
   to_beat = std::min(to_beat, decision.draft.predicted);
   for (const Candidate& each : entry.candidates) {
     if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
-    const bool is_long = sample(request, each.draft.tuning).beyond > 0;
+    const bool is_long = sample(request, each.draft).beyond > 0;
     const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
     const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
     if (draft.predicted >= decision.draft.predicted) continue;
@@ -404,6 +412,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   played_before_ = played_;
   programs_.clear();
   predictions_.clear();
+  nodes_.clear();
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
@@ -447,6 +456,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
       if (algorithm->more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
           candidate.least * kClearLoss >= entry.least())
         continue;
+      nodes_[{algorithm, radix}] = candidate.nodes;
       entry.candidates.push_back(candidate);
     }
     if (entry.candidates.empty()) continue;

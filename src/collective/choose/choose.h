@@ -110,6 +110,7 @@ class CollectivePlanner {
   struct Candidate {
     CollectiveDraft draft;
     Seconds least, least_by_any_way;
+    std::size_t nodes = 0;  ///< of a program with one piece for each rank
   };
   /// An algorithm on its way to a decision.
   struct Entry {
@@ -158,7 +159,8 @@ class CollectivePlanner {
   [[nodiscard]] bool has_played_enough() const;
   [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
                                            const CollectiveRequest& request);
-  [[nodiscard]] static Sample sample(const CollectiveRequest& request, const Tuning& tuning);
+  [[nodiscard]] Sample sample(const CollectiveRequest& request,
+                              const CollectiveDraft& draft) const;
 
   Machine machine_;
   Settings settings_;
@@ -166,6 +168,7 @@ class CollectivePlanner {
   Routes routes_;
   /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
+  std::map<std::pair<const Algorithm*, int>, std::size_t> nodes_;  ///< by radix, as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
   std::size_t played_ = 0, played_before_ = 0;  ///< in all; before the choice being made
 };
