@@ -218,6 +218,7 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
   const std::uint64_t played =
       tuning.several_paths ? kPlayedSeveral : is_large ? kPlayedOfLarge : kPlayed;
   Sample sample{request, request};
+  if (draft.algorithm->is_kernel) return sample;  // a few nodes, whatever the message
   if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
   sample.smaller = of_rounds(request, tuning, played - fewer);
   sample.larger = of_rounds(request, tuning, played);
@@ -272,7 +273,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
     if (in_vain == 0) best = draft;
     if (draft.predicted > give_up || has_played_enough()) return best;
-    if (best.predicted < least * kClearLoss) break;
+    if (draft.algorithm->is_kernel || best.predicted < least * kClearLoss) break;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
   }
   draft = best;
