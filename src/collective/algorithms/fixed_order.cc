@@ -97,9 +97,7 @@ std::vector<int> all_ranks(const CollectiveRequest& request) {
 std::vector<std::vector<int>> order_groups(const Machine& machine,
                                            const CollectiveRequest& request) {
   const auto nodes = ranks_by_node(machine, request);
-  const bool by_node = request.collective == Collective::all_reduce ||
-                       request.collective == Collective::reduce_scatter;
-  if (by_node && nodes_are_alike(machine, request)) return nodes;
+  if (nodes_are_alike(machine, request)) return nodes;
   if (nodes.size() > 1 || can_mail(machine, request.ranks, {})) return {all_ranks(request)};
   const SharedResources links(machine, request.ranks);
   std::vector<std::vector<int>> groups = close_ranks(links);

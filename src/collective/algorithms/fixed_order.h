@@ -11,7 +11,7 @@
 
 namespace polypath {
 
-/// Of all_reduce and reduce_scatter on several nodes with as many ranks each: the nodes. On one
+/// On several nodes with as many ranks each: the nodes. On one
 /// node, where not all GPUs can exchange messages by kernels: GPUs that reach each other over links
 /// of their own, 1.5 times as fast as some between them and others; taken in rank order.
 std::vector<std::vector<int>> order_groups(const Machine& machine,

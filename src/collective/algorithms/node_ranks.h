@@ -14,6 +14,9 @@ namespace polypath {
 /// Ranks by node, in their order; the nodes in that of their first ranks.
 std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
                                             const CollectiveRequest& request);
+inline bool ranks_on_one_node(const Machine& machine, const CollectiveRequest& request) {
+  return ranks_by_node(machine, request).size() == 1;
+}
 /// True if there are several nodes, with as many ranks each.
 bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request);
 

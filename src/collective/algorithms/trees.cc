@@ -16,6 +16,7 @@
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
+#include "collective/algorithms/node_ranks.h"
 #include "collective/program/index_of.h"
 #include "collective/program/routes.h"
 #include "kernels/reduce_layout.h"
@@ -369,7 +370,14 @@ class AlongTrees {
   std::vector<Places> places_;               ///< by piece and tree
 };
 
-bool joins_three(const Machine&, const CollectiveRequest& request) { return request.size() > 2; }
+constexpr const char* kNotByTrees =
+    "there are two ranks, or several nodes, where other algorithms do that";
+
+// Among nodes all but a reduce has algorithms that know their networks.
+bool does_by_trees(const Machine& machine, const CollectiveRequest& request) {
+  const bool known = request.collective != Collective::reduce && !ranks_on_one_node(machine, request);
+  return request.size() > 2 && !known;
+}
 
 }  // namespace
 
@@ -381,8 +389,8 @@ Algorithm trees() {
                           Collective::all_gather, Collective::all_to_all, Collective::broadcast},
           .compose = [](Composer& composer) { AlongTrees(composer, {}).compose(); },
           .radices = {1, 2, 4},
-          .can = joins_three,
-          .why_not = "between two ranks there is one tree",
+          .can = does_by_trees,
+          .why_not = kNotByTrees,
           .more_with_radix = true};
 }
 
@@ -396,8 +404,8 @@ Algorithm grouped() {
                 AlongTrees(composer, order_groups(composer.machine(), composer.request())).compose();
               },
           .radices = {1, 2, 4},
-          .can = joins_three,
-          .why_not = "between two ranks there is one tree",
+          .can = does_by_trees,
+          .why_not = kNotByTrees,
           .more_with_radix = true};
 }
 

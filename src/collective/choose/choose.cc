@@ -213,7 +213,8 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
                                                     const CollectiveDraft& draft) const {
   const Tuning& tuning = draft.tuning;
   const auto nodes = nodes_.find({draft.algorithm, tuning.radix});
-  const bool is_large = nodes != nodes_.end() && nodes->second > kLargeProgram;
+  const bool is_large = draft.algorithm->more_with_radix && nodes != nodes_.end() &&
+                        nodes->second > kLargeProgram;
   const std::uint64_t fewer = is_large ? 1 : kFewer;
   const std::uint64_t played =
       tuning.several_paths ? kPlayedSeveral : is_large ? kPlayedOfLarge : kPlayed;
