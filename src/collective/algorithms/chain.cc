@@ -249,7 +249,7 @@ Algorithm chain() {
           .order = kFixedOrder,
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
           .compose = [](Composer& composer) { RankChain(composer).compose(); },
-          .radices = {2, 4},
+          .radices = {1, 2, 4},
           .can = has_segments,
           .why_not = "the groups of the fixed order are no ranges of ranks"};
 }
