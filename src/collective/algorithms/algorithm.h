@@ -35,8 +35,8 @@ struct Algorithm {
   /// Whether it does this one there; and the obstacle if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
-  bool is_kernel = false;  ///< it needs more than the reductions of a driver
-  bool in_turn = false;    ///< it heeds Tuning::in_turn
+  bool is_kernel = false;        ///< it needs more than the reductions of a driver
+  bool in_turn = false;          ///< it heeds Tuning::in_turn
   bool more_with_radix = false;  ///< it needs more copies then, for links that are used more evenly
 
   [[nodiscard]] bool does(Collective collective) const;

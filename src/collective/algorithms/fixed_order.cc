@@ -6,8 +6,8 @@
 #include <set>
 
 #include "collective/algorithms/node_ranks.h"
-#include "collective/program/index_of.h"
 #include "collective/program/mail.h"
+#include "collective/trees/index_of.h"
 
 namespace polypath {
 namespace {
@@ -61,7 +61,7 @@ class SharedResources {
 
 // True if some copy between groups is far slower than all within one.
 bool are_far_apart(const SharedResources& links, const std::vector<std::vector<int>>& groups) {
-  std::vector<std::size_t> group_of(static_cast<std::size_t>(links.size()));
+  std::vector<std::size_t> group_of(index_of(links.size()));
   for (std::size_t number = 0; number < groups.size(); ++number)
     for (const int rank : groups[number]) group_of[index_of(rank)] = number;
   double within = std::numeric_limits<double>::infinity(), between = within;

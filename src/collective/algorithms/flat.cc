@@ -94,7 +94,8 @@ class Flat {
         kept ? output(rank, part.offset) : composer_.input(rank, part.offset), kept};
     std::optional<Slice> result;
     if (has_output(rank)) result = output(rank, part.offset);
-    held_[static_cast<std::size_t>(rank)] = fold_in_groups(composer_, groups_, operands, part.bytes, result);
+    held_[static_cast<std::size_t>(rank)] =
+        fold_in_groups(composer_, groups_, operands, part.bytes, result);
   }
 
   // The root gives each rank its part.
@@ -132,8 +133,7 @@ class Flat {
   int root_;
   int ranks_;
   int pieces_;
-  std::vector<std::vector<int>> groups_ =
-      order_groups(composer_.machine(), composer_.request());
+  std::vector<std::vector<int>> groups_ = order_groups(composer_.machine(), composer_.request());
   std::vector<Slice> held_;               // by rank, of the piece at hand
   std::vector<std::vector<Slice>> sums_;  // the same by piece
 };

@@ -35,7 +35,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/host_parts.h"
-#include "collective/program/index_of.h"
+#include "collective/trees/index_of.h"
 
 namespace polypath {
 namespace {
@@ -135,7 +135,7 @@ class Host {
     for (int rank = 0; rank < ranks_; ++rank)
       if (!operands[index_of(rank)].empty())
         value(piece, rank) = fold_in_groups(composer_, groups_, operands[index_of(rank)],
-                                  parts_.part(rank, piece).bytes, result(piece, rank));
+                                            parts_.part(rank, piece).bytes, result(piece, rank));
   }
 
   // Where the values of a rank's part are once all have arrived: one of them in its output, which
@@ -193,8 +193,7 @@ class Host {
   int ranks_;
   int pieces_;
   HostParts parts_;
-  std::vector<std::vector<int>> groups_ =
-      order_groups(composer_.machine(), composer_.request());
+  std::vector<std::vector<int>> groups_ = order_groups(composer_.machine(), composer_.request());
   std::vector<Slice> written_;    ///< by piece, the rank that has written it, and the one it is for
   std::vector<Slice> values_;     ///< by piece and rank: the values to reduce
   std::vector<Slice> published_;  ///< the same in the host's memory

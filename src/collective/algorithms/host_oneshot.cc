@@ -7,7 +7,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/host_parts.h"
-#include "collective/program/index_of.h"
+#include "collective/trees/index_of.h"
 
 namespace polypath {
 namespace {
@@ -66,7 +66,7 @@ class HostOneshot {
     for (int rank = 0; rank < ranks_; ++rank)
       if (has_output(rank))
         (void)fold_in_groups(composer_, groups_, operands[index_of(rank)], piece.bytes,
-                   composer_.output(rank, piece.offset));
+                             composer_.output(rank, piece.offset));
   }
 
   std::vector<Operand> arrivals(int rank, const Part& piece) {
@@ -84,8 +84,7 @@ class HostOneshot {
   int ranks_;
   Part whole_;
   int pieces_;
-  std::vector<std::vector<int>> groups_ =
-      order_groups(composer_.machine(), composer_.request());
+  std::vector<std::vector<int>> groups_ = order_groups(composer_.machine(), composer_.request());
   std::vector<std::vector<Slice>> written_;  ///< by piece and rank
 };
 

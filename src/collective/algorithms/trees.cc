@@ -17,8 +17,8 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/node_ranks.h"
-#include "collective/program/index_of.h"
 #include "collective/program/routes.h"
+#include "collective/trees/index_of.h"
 #include "kernels/reduce_layout.h"
 
 namespace polypath {
@@ -27,7 +27,9 @@ namespace {
 // Pieces, and parts of them, begin at multiples, which kernels read faster; small ones do not.
 constexpr Bytes kTreeGrain = 256_B, kSmallestAligned = 4_KiB;
 
-Bytes rounded_up(Bytes bytes) { return kTreeGrain * ((bytes.value + kTreeGrain.value - 1) / kTreeGrain.value); }
+Bytes rounded_up(Bytes bytes) {
+  return kTreeGrain * ((bytes.value + kTreeGrain.value - 1) / kTreeGrain.value);
+}
 
 /// What a tree carries: a stretch of each piece of a block.
 struct Planted {
@@ -55,8 +57,7 @@ std::vector<Demands> demands_of(const CollectiveRequest& request) {
     if (collective == Collective::all_gather || collective == Collective::all_reduce)
       shared.push_back({.root = root});
     for (int target = 0; target < request.size() && collective == Collective::all_to_all; ++target)
-      if (target != root)
-        shared.push_back({.kind = Kind::to_one, .root = root, .target = target});
+      if (target != root) shared.push_back({.kind = Kind::to_one, .root = root, .target = target});
   }
   return {sums, shared};
 }
@@ -327,7 +328,8 @@ class AlongTrees {
       if (vertex.parent == 0) values[0] = {of_root(of, offset), false};
       Operand& value = values[index_of(number)];
       const Slice last = output(of, vertex.rank, offset);
-      value.at = needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
+      value.at =
+          needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
       messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
     });
@@ -367,7 +369,7 @@ class AlongTrees {
   int pieces_ = 1;
   std::vector<std::vector<Bytes>> offsets_;  ///< in slots, by tree and vertex
   std::map<std::tuple<int, int, int>, std::optional<Slice>> slots_;  ///< by piece and link
-  std::vector<Places> places_;               ///< by piece and tree
+  std::vector<Places> places_;                                       ///< by piece and tree
 };
 
 constexpr const char* kNotByTrees =
@@ -375,7 +377,8 @@ constexpr const char* kNotByTrees =
 
 // Among nodes all but a reduce has algorithms that know their networks.
 bool does_by_trees(const Machine& machine, const CollectiveRequest& request) {
-  const bool known = request.collective != Collective::reduce && !ranks_on_one_node(machine, request);
+  const bool known =
+      request.collective != Collective::reduce && !ranks_on_one_node(machine, request);
   return request.size() > 2 && !known;
 }
 
@@ -395,18 +398,19 @@ Algorithm trees() {
 }
 
 Algorithm grouped() {
-  return {.name = "grouped",
-          .sentence = "values meet in each group, the groups' sums meet, and results go along trees",
-          .order = kFixedOrder,
-          .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
-          .compose =
-              [](Composer& composer) {
-                AlongTrees(composer, order_groups(composer.machine(), composer.request())).compose();
-              },
-          .radices = {1, 2, 4},
-          .can = does_by_trees,
-          .why_not = kNotByTrees,
-          .more_with_radix = true};
+  return {
+      .name = "grouped",
+      .sentence = "values meet in each group, the groups' sums meet, and results go along trees",
+      .order = kFixedOrder,
+      .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter},
+      .compose =
+          [](Composer& composer) {
+            AlongTrees(composer, order_groups(composer.machine(), composer.request())).compose();
+          },
+      .radices = {1, 2, 4},
+      .can = does_by_trees,
+      .why_not = kNotByTrees,
+      .more_with_radix = true};
 }
 
 }  // namespace polypath

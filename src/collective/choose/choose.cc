@@ -213,11 +213,12 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
                                                     const CollectiveDraft& draft) const {
   const Tuning& tuning = draft.tuning;
   const auto nodes = nodes_.find({draft.algorithm, tuning.radix});
-  const bool is_large = draft.algorithm->more_with_radix && nodes != nodes_.end() &&
-                        nodes->second > kLargeProgram;
+  const bool is_large =
+      draft.algorithm->more_with_radix && nodes != nodes_.end() && nodes->second > kLargeProgram;
   const std::uint64_t fewer = is_large ? 1 : kFewer;
-  const std::uint64_t played =
-      tuning.several_paths ? kPlayedSeveral : is_large ? kPlayedOfLarge : kPlayed;
+  const std::uint64_t played = tuning.several_paths ? kPlayedSeveral
+                               : is_large           ? kPlayedOfLarge
+                                                    : kPlayed;
   Sample sample{request, request};
   if (draft.algorithm->is_kernel) return sample;  // a few nodes, whatever the message
   if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
@@ -345,9 +346,8 @@ void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const Collecti
     try_largest_piece(each, request, options, each.to_beat(best));
     note(each);
   }
-  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
-    return a.counted() < b.counted();
-  });
+  std::ranges::stable_sort(
+      entries, [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
   for (Entry& each : entries) {
     try_pieces(each, request, options, each.to_beat(best));
     note(each);
@@ -455,8 +455,8 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
     for (const int radix : radices_of(*algorithm, request)) {
       const Candidate candidate = candidate_of(*algorithm, radix, request, options);
-      if (algorithm->more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
-          candidate.least * kClearLoss >= entry.least())
+      if (algorithm->more_with_radix && !has_root(request.collective) &&
+          !entry.candidates.empty() && candidate.least * kClearLoss >= entry.least())
         continue;
       nodes_[{algorithm, radix}] = candidate.nodes;
       entry.candidates.push_back(candidate);

@@ -159,8 +159,7 @@ class CollectivePlanner {
   [[nodiscard]] bool has_played_enough() const;
   [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
                                            const CollectiveRequest& request);
-  [[nodiscard]] Sample sample(const CollectiveRequest& request,
-                              const CollectiveDraft& draft) const;
+  [[nodiscard]] Sample sample(const CollectiveRequest& request, const CollectiveDraft& draft) const;
 
   Machine machine_;
   Settings settings_;

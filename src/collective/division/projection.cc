@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "collective/division/rank_order.h"
-#include "collective/program/index_of.h"
 #include "collective/program/mail.h"
+#include "collective/trees/index_of.h"
 #include "core/error.h"
 
 namespace polypath {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "collective/program/index_of.h"
+#include "collective/trees/index_of.h"
 #include "machine/machine.h"
 #include "model/program.h"
 

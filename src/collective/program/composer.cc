@@ -25,6 +25,10 @@ std::vector<Bytes> divided(Bytes bytes, const std::vector<PathShare>& shares) {
   return parts;
 }
 
+bool is_average(const Reduction& reduction) {
+  return reduction.operation == ReduceOperator::average;
+}
+
 // A rank that gives or gets nothing may have no memory for it.
 Access access(Slice slice, Bytes bytes, bool writes) {
   if (bytes.value == 0) slice.offset = {};
@@ -148,7 +152,7 @@ void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
   node.hop = hop;
   node.source = from, node.destination = to, node.bytes = bytes;
   node.queue = queue(hop.valid() ? queue_over(hop) : Queue{{}, place_of(to)});
-  if (averages()) counts_.copy(from, to, bytes);
+  if (is_average(request_.reduction)) counts_.copy(from, to, bytes);
   add(node);
 }
 
@@ -164,7 +168,7 @@ void Composer::reduce(Slice into, Slice from, Bytes bytes) {
   Node node;
   node.operation = Operation::reduce;
   node.reduction = request_.reduction;
-  if (averages()) {
+  if (is_average(request_.reduction)) {
     Reduction& reduction = node.reduction;
     reduction.values = averaged();
     reduction.into = counts_.at(into, bytes), reduction.from = counts_.at(from, bytes);
@@ -189,9 +193,9 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
   std::vector<int> values_of;
   for (const Slice& operand : operands) {
     call.memory.push_back({.slice = operand, .bytes = bytes});
-    values_of.push_back(averages() ? counts_.at(operand, bytes) : 1);
+    values_of.push_back(is_average(request_.reduction) ? counts_.at(operand, bytes) : 1);
   }
-  if (averages())
+  if (is_average(request_.reduction))
     counts_.set(result, bytes, std::accumulate(values_of.begin(), values_of.end(), 0));
   call.values = reduce_values(reduction, bytes, values_of);
   run(std::move(call));

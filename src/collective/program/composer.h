@@ -95,9 +95,6 @@ class Composer {
     return request_.ranks[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
-  [[nodiscard]] bool averages() const {
-    return request_.reduction.operation == ReduceOperator::average;
-  }
   /// Of how many values an average is: of all ranks' at least.
   [[nodiscard]] int averaged() const { return std::max(request_.reduction.values, ranks()); }
   int queue(const Queue& queue);

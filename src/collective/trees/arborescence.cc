@@ -1,7 +1,8 @@
 #include "collective/trees/arborescence.h"
 
 #include <algorithm>
-#include <optional>
+
+#include "collective/trees/index_of.h"
 
 namespace polypath {
 namespace {
@@ -14,75 +15,81 @@ struct Edge {
 
 // The cheapest edge into each vertex, by index; -1 of the root and where there is none.
 std::vector<int> cheapest_into(const std::vector<Edge>& edges, int vertices, int root) {
-  std::vector<int> best(static_cast<std::size_t>(vertices), -1);
+  std::vector<int> best(index_of(vertices), -1);
   for (std::size_t i = 0; i < edges.size(); ++i) {
     if (edges[i].to == root) continue;
-    int& known = best[static_cast<std::size_t>(edges[i].to)];
-    if (known < 0 || edges[i].cost < edges[static_cast<std::size_t>(known)].cost)
-      known = static_cast<int>(i);
+    int& known = best[index_of(edges[i].to)];
+    if (known < 0 || edges[i].cost < edges[index_of(known)].cost) known = static_cast<int>(i);
   }
   return best;
 }
 
-// A cycle of the cheapest edges, if there is one: which vertices are on it.
-std::optional<std::vector<bool>> cycle_of(const std::vector<Edge>& edges,
-                                          const std::vector<int>& best, int root) {
-  const auto before = [&](int vertex) {
-    return edges[static_cast<std::size_t>(best[static_cast<std::size_t>(vertex)])].from;
-  };
+// Which vertices are on a cycle of the cheapest edges; empty if there is none.
+std::vector<bool> cycle_of(const std::vector<Edge>& edges, const std::vector<int>& best, int root) {
+  const auto before = [&](int vertex) { return edges[index_of(best[index_of(vertex)])].from; };
   std::vector<int> seen_from(best.size(), -1);
   for (int start = 0; start < static_cast<int>(best.size()); ++start) {
     int vertex = start;
-    while (vertex != root && seen_from[static_cast<std::size_t>(vertex)] < 0) {
-      seen_from[static_cast<std::size_t>(vertex)] = start;
+    while (vertex != root && seen_from[index_of(vertex)] < 0) {
+      seen_from[index_of(vertex)] = start;
       vertex = before(vertex);
     }
-    if (vertex == root || seen_from[static_cast<std::size_t>(vertex)] != start) continue;
+    if (vertex == root || seen_from[index_of(vertex)] != start) continue;
     std::vector<bool> cycle(best.size());
-    for (int on = vertex; !cycle[static_cast<std::size_t>(on)]; on = before(on))
-      cycle[static_cast<std::size_t>(on)] = true;
+    for (int on = vertex; !cycle[index_of(on)]; on = before(on)) cycle[index_of(on)] = true;
     return cycle;
   }
-  return std::nullopt;
+  return {};
+}
+
+// A graph with a cycle of it taken for one vertex, the last.
+struct Contracted {
+  std::vector<Edge> edges;
+  std::vector<int> number_of;  ///< by vertex, what it is there
+  int vertices = 0;
+};
+
+// An edge into the cycle costs what it costs more than the one that it replaces.
+Contracted contracted(const std::vector<Edge>& edges, const std::vector<int>& best,
+                      const std::vector<bool>& cycle) {
+  Contracted fewer;
+  fewer.number_of.resize(cycle.size());
+  int count = 0;
+  for (std::size_t vertex = 0; vertex < cycle.size(); ++vertex)
+    if (!cycle[vertex]) fewer.number_of[vertex] = count++;
+  for (std::size_t vertex = 0; vertex < cycle.size(); ++vertex)
+    if (cycle[vertex]) fewer.number_of[vertex] = count;
+  fewer.vertices = count + 1;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    const int from = fewer.number_of[index_of(edges[i].from)];
+    const int to = fewer.number_of[index_of(edges[i].to)];
+    if (from == to) continue;
+    const double less = to == count ? edges[index_of(best[index_of(edges[i].to)])].cost : 0;
+    fewer.edges.push_back({from, to, edges[i].cost - less, static_cast<int>(i)});
+  }
+  return fewer;
 }
 
 // Indices of the tree's edges; empty if there is none.
 std::vector<int> cheapest_edges(const std::vector<Edge>& edges, int vertices, int root) {
   std::vector<int> best = cheapest_into(edges, vertices, root);
   for (int vertex = 0; vertex < vertices; ++vertex)
-    if (vertex != root && best[static_cast<std::size_t>(vertex)] < 0) return {};
-  const auto cycle = cycle_of(edges, best, root);
-  if (!cycle) {
+    if (vertex != root && best[index_of(vertex)] < 0) return {};
+  const std::vector<bool> cycle = cycle_of(edges, best, root);
+  if (cycle.empty()) {
     std::erase(best, -1);
     return best;
   }
-  // The cycle becomes one vertex; an edge into it costs what it costs more than the one it replaces.
-  std::vector<int> contracted(static_cast<std::size_t>(vertices));
-  int count = 0;
-  for (int vertex = 0; vertex < vertices; ++vertex)
-    if (!(*cycle)[static_cast<std::size_t>(vertex)]) contracted[static_cast<std::size_t>(vertex)] = count++;
-  for (int vertex = 0; vertex < vertices; ++vertex)
-    if ((*cycle)[static_cast<std::size_t>(vertex)]) contracted[static_cast<std::size_t>(vertex)] = count;
-  std::vector<Edge> fewer;
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    const auto [from, to, cost, original] = edges[i];
-    const int a = contracted[static_cast<std::size_t>(from)], b = contracted[static_cast<std::size_t>(to)];
-    if (a == b) continue;
-    const double less =
-        b == count ? edges[static_cast<std::size_t>(best[static_cast<std::size_t>(to)])].cost : 0;
-    fewer.push_back({a, b, cost - less, static_cast<int>(i)});
-  }
+  const Contracted fewer = contracted(edges, best, cycle);
   std::vector<int> chosen;
-  for (const int each : cheapest_edges(fewer, count + 1, contracted[static_cast<std::size_t>(root)]))
-    chosen.push_back(fewer[static_cast<std::size_t>(each)].original);
-  if (chosen.empty()) return {};
-  const auto entered = std::ranges::find_if(chosen, [&](int each) {
-    return (*cycle)[static_cast<std::size_t>(edges[static_cast<std::size_t>(each)].to)];
-  });
-  const int replaced = edges[static_cast<std::size_t>(*entered)].to;
-  for (int vertex = 0; vertex < vertices; ++vertex)
-    if ((*cycle)[static_cast<std::size_t>(vertex)] && vertex != replaced)
-      chosen.push_back(best[static_cast<std::size_t>(vertex)]);
+  int entered = -1;
+  for (const int each :
+       cheapest_edges(fewer.edges, fewer.vertices, fewer.number_of[index_of(root)])) {
+    chosen.push_back(fewer.edges[index_of(each)].original);
+    if (const int to = edges[index_of(chosen.back())].to; cycle[index_of(to)]) entered = to;
+  }
+  for (int vertex = 0; vertex < vertices && !chosen.empty(); ++vertex)
+    if (cycle[index_of(vertex)] && vertex != entered) chosen.push_back(best[index_of(vertex)]);
   return chosen;
 }
 
@@ -93,15 +100,14 @@ std::vector<int> cheapest_arborescence(const CostMatrix& costs, int root) {
   std::vector<Edge> edges;
   for (int from = 0; from < vertices; ++from)
     for (int to = 0; to < vertices; ++to)
-      if (const double cost = costs[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-          from != to && cost < kNoEdge)
+      if (const double cost = costs[index_of(from)][index_of(to)]; from != to && cost < kNoEdge)
         edges.push_back({from, to, cost, -1});
   const std::vector<int> chosen = cheapest_edges(edges, vertices, root);
   if (chosen.empty()) return {};
   std::vector<int> parents(costs.size(), -1);
   for (const int each : chosen) {
-    const Edge& edge = edges[static_cast<std::size_t>(each)];
-    parents[static_cast<std::size_t>(edge.to)] = edge.from;
+    const Edge& edge = edges[index_of(each)];
+    parents[index_of(edge.to)] = edge.from;
   }
   return parents;
 }
@@ -126,9 +132,9 @@ ShortestPaths::ShortestPaths(const CostMatrix& costs)
 }
 
 std::vector<int> ShortestPaths::path(int from, int to) const {
-  if (next_[at(from)][at(to)] < 0) return {};
+  if (next_[index_of(from)][index_of(to)] < 0) return {};
   std::vector<int> vertices = {from};
-  while (vertices.back() != to) vertices.push_back(next_[at(vertices.back())][at(to)]);
+  while (vertices.back() != to) vertices.push_back(next_[index_of(vertices.back())][index_of(to)]);
   return vertices;
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "collective/trees/index_of.h"
+
 namespace polypath {
 
 /// costs[from][to]; infinite where there is no edge.
@@ -19,13 +21,11 @@ class ShortestPaths {
  public:
   explicit ShortestPaths(const CostMatrix& costs);
 
-  [[nodiscard]] double cost(int from, int to) const { return costs_[at(from)][at(to)]; }
+  [[nodiscard]] double cost(int from, int to) const { return costs_[index_of(from)][index_of(to)]; }
   /// The vertices on the way, both ends among them; empty if there is no way.
   [[nodiscard]] std::vector<int> path(int from, int to) const;
 
  private:
-  static std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
-
   CostMatrix costs_;
   std::vector<std::vector<int>> next_;  ///< the vertex after `from` on the way to `to`
 };

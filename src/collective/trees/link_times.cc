@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "collective/trees/index_of.h"
+
 namespace polypath {
 namespace {
 
@@ -55,8 +57,8 @@ BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
   std::map<std::size_t, double> by_row;
   for (const Vertex& vertex : tree.vertices()) {
     if (vertex.parent < 0) continue;
-    const auto child = static_cast<std::size_t>(vertex.rank);
-    const auto parent = static_cast<std::size_t>(tree.vertex(vertex.parent).rank);
+    const auto child = index_of(vertex.rank);
+    const auto parent = index_of(tree.vertex(vertex.parent).rank);
     if (child == parent) continue;
     for (const BusyTime& each : *(inwards ? times_[child][parent] : times_[parent][child]))
       by_row[each.resource] += each.time;

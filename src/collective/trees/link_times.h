@@ -33,7 +33,8 @@ class LinkTimes {
   [[nodiscard]] CostMatrix costs(const std::function<double(const BusyTime&)>& cost) const;
 
  private:
-  [[nodiscard]] BusyTimes busy_times_of(const Machine& machine, HopId hop, std::vector<std::size_t>& rows);
+  [[nodiscard]] BusyTimes busy_times_of(const Machine& machine, HopId hop,
+                                        std::vector<std::size_t>& rows);
 
   std::size_t resources_ = 0;
   std::vector<std::vector<std::optional<BusyTimes>>> times_;  ///< from, to

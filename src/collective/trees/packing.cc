@@ -1,28 +1,36 @@
 #include "collective/trees/packing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
+#include "collective/trees/index_of.h"
 #include "collective/trees/link_times.h"
 
 namespace polypath {
 namespace {
 
-constexpr int kMostRounds = 4;       // of all parts
-constexpr double kLeastGain = 1e-6;  // of a tree that takes another's place
+constexpr int kPowers[] = {3, 6, 12};  // one after another: a large one alone stays where it is
+constexpr int kMostRounds = 4;         // of all parts, with each
+constexpr double kLeastGain = 1e-6;    // of a tree that takes another's place
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+double power_of(double number, int power) {
+  double result = 1;
+  for (; power > 0; power /= 2, number *= number)
+    if (power % 2 == 1) result *= number;
+  return result;
+}
 
 // Outwards: of each vertex the parent; in the order in which they are reached.
 Tree tree_of(const std::vector<int>& parents, int root) {
   Tree tree(root);
   std::vector<int> vertex_of(parents.size(), -1);
-  vertex_of[at(root)] = 0;
+  vertex_of[index_of(root)] = 0;
   for (std::size_t added = 1; added < parents.size();)
     for (int rank = 0; rank < static_cast<int>(parents.size()); ++rank) {
-      if (vertex_of[at(rank)] >= 0 || vertex_of[at(parents[at(rank)])] < 0) continue;
-      vertex_of[at(rank)] = tree.add(rank, vertex_of[at(parents[at(rank)])], true, rank);
+      if (vertex_of[index_of(rank)] >= 0 || vertex_of[index_of(parents[index_of(rank)])] < 0)
+        continue;
+      vertex_of[index_of(rank)] =
+          tree.add(rank, vertex_of[index_of(parents[index_of(rank)])], true, rank);
       ++added;
     }
   return tree;
@@ -58,9 +66,8 @@ class GroupedSums {
   // Of a group the one that takes in its values, all for one meeting point.
   [[nodiscard]] int collector_of(const std::vector<int>& group, int meeting) const {
     if (groups_.size() == 1) return meeting;
-    return *std::ranges::min_element(group, {}, [&](int collector) {
-      return cost_of_group(group, collector, meeting);
-    });
+    return *std::ranges::min_element(
+        group, {}, [&](int collector) { return cost_of_group(group, collector, meeting); });
   }
   [[nodiscard]] double cost(int meeting, int root) const {
     double cost = paths_.cost(meeting, root);
@@ -126,7 +133,7 @@ class CheapestTrees {
       if (rank == demand.root) continue;
       const std::vector<int> path = paths.path(demand.root, rank);
       if (path.empty()) return std::nullopt;
-      parents[at(rank)] = path[path.size() - 2];
+      parents[index_of(rank)] = path[path.size() - 2];
     }
     return tree_of(parents, demand.root);
   }
@@ -161,14 +168,13 @@ class CheapestTrees {
 class Packer {
  public:
   Packer(const Machine& machine, const PackingRequest& request)
-      : request_(request),
-        links_(machine, request.ranks),
-        busy_(links_.resources()) {}
+      : request_(request), links_(machine, request.ranks), busy_(links_.resources()) {}
 
   [[nodiscard]] Packing pack() {
     if (!begin()) return {};
-    for (const double power : {3.0, 6.0, 12.0})
-      for (int round = 0; round < kMostRounds && improve(power); ++round) {}
+    for (const int power : kPowers)
+      for (int round = 0; round < kMostRounds && improve(power); ++round) {
+      }
     return shares();
   }
 
@@ -212,7 +218,7 @@ class Packer {
   }
 
   // One turn of all parts; false if none has taken another tree.
-  bool improve(double power) {
+  bool improve(int power) {
     bool changed = false;
     for (TreePart& part : parts_) {
       add(part.times, -1);
@@ -234,14 +240,14 @@ class Packer {
   }
 
   // How much Σ_r x_r^p grows.
-  [[nodiscard]] double potential(const BusyTimes& times, double power) const {
+  [[nodiscard]] double potential(const BusyTimes& times, int power) const {
     double all = 0;
     for (const BusyTime& each : times) all += grown(each, power);
     return all;
   }
-  [[nodiscard]] double grown(const BusyTime& by, double power) const {
+  [[nodiscard]] double grown(const BusyTime& by, int power) const {
     const double before = busy_[by.resource] / unit_;
-    return std::pow(before + by.time / unit_, power) - std::pow(before, power);
+    return power_of(before + by.time / unit_, power) - power_of(before, power);
   }
 
   // Parts along the same tree are one.
@@ -261,7 +267,7 @@ class Packer {
   LinkTimes links_;
   std::vector<TreePart> parts_;
   std::vector<double> busy_;  ///< the resources
-  double unit_ = 1;                    ///< in which times are, in potentials
+  double unit_ = 1;           ///< in which times are, in potentials
 };
 
 }  // namespace

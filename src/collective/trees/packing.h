@@ -17,9 +17,9 @@ namespace polypath {
 /// Bytes that go from a rank to all others, or to one of them, or the sum of all at a rank.
 struct TreeDemand {
   enum class Kind { to_all, to_one, sum } kind = Kind::to_all;
-  int root = 0;        ///< has the bytes at first, or the sum in the end
-  int target = 0;      ///< of to_one
-  double amount = 1;   ///< bytes, in any unit; above 0
+  int root = 0;       ///< has the bytes at first, or the sum in the end
+  int target = 0;     ///< of to_one
+  double amount = 1;  ///< bytes, in any unit; above 0
 
   auto operator<=>(const TreeDemand&) const = default;
 };

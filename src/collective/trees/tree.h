@@ -5,33 +5,35 @@
 
 #include <vector>
 
+#include "collective/trees/index_of.h"
+
 namespace polypath {
 
 struct Vertex {
   int rank = 0;
-  int parent = -1;        ///< -1: the root, which is the first vertex; parents come first
-  int depth = 0;          ///< edges to the root, between vertices of one rank included
-  bool takes_part = true; ///< inwards: its rank's value is added here; outwards: the rank keeps it
-  int order = 0;          ///< inwards: among the operands of its parent, where own ones have a rank
+  int parent = -1;         ///< -1: the root, which is the first vertex; parents come first
+  int depth = 0;           ///< edges to the root, between vertices of one rank included
+  bool takes_part = true;  ///< inwards: its rank's value is added here; outwards: the rank keeps it
+  int order = 0;  ///< inwards: among the operands of its parent, where own ones have a rank
 
   bool operator==(const Vertex&) const = default;
 };
 
 class Tree {
  public:
-  explicit Tree(int root, bool takes_part = true) { vertices_.push_back({root, -1, 0, takes_part}); }
+  explicit Tree(int root, bool takes_part = true) {
+    vertices_.push_back({root, -1, 0, takes_part});
+  }
 
   /// Returns the new vertex.
   int add(int rank, int parent, bool takes_part, int order = 0) {
-    const int depth = vertices_[static_cast<std::size_t>(parent)].depth + 1;
+    const int depth = vertices_[index_of(parent)].depth + 1;
     vertices_.push_back({rank, parent, depth, takes_part, order});
     return static_cast<int>(vertices_.size()) - 1;
   }
 
   [[nodiscard]] const std::vector<Vertex>& vertices() const { return vertices_; }
-  [[nodiscard]] const Vertex& vertex(int number) const {
-    return vertices_[static_cast<std::size_t>(number)];
-  }
+  [[nodiscard]] const Vertex& vertex(int number) const { return vertices_[index_of(number)]; }
   bool operator==(const Tree&) const = default;
   [[nodiscard]] int depth() const {
     int most = 0;
