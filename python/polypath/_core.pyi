@@ -360,9 +360,7 @@ class CollectiveRank:
         """
 
     def abandon(self, why: str) -> None:
-        """
-        End this rank without waiting: calls of the others fail and say why.
-        """
+        """End this rank without waiting: calls of the others fail and say why."""
 
     @staticmethod
     def close_all(ranks: Sequence[CollectiveRank]) -> list[str]:

@@ -50,7 +50,7 @@ def test_every_step_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("POLYPATH_MACHINE", "beluga")
     file = tmp_path / "times.json"
 
-    ended = run(wheel(tmp_path, "64 MiB  1.81x"), "--json", str(file))
+    ended = run(wheel(tmp_path, "64 MiB  1.81x  yes"), "--json", str(file))
 
     assert ended.returncode == 0, ended.stderr
     times = json.loads(file.read_text())["seconds"]
@@ -79,13 +79,14 @@ def test_what_a_step_says_is_shown_if_it_fails() -> None:
      ("0.97x", False), ("1.02x", False), ("matrix", False), ("12.5x", True)],
 )  # fmt: skip
 def test_a_gain_is_told_from_none(text: str, gains: bool) -> None:
-    assert bool(first_gain.GAIN.search(text)) is gains
+    assert first_gain.shows_gain(f"{text} +0.0 %  yes  3") is gains
+    assert not first_gain.shows_gain(f"{text} +0.0 %  no  3")
 
 
-def test_a_plan_shows_a_gain() -> None:
-    shown = succeed("plan", "gpu0", "gpu1", "64M", "--machine", "beluga").stdout
+def test_a_benchmark_shows_a_gain() -> None:
+    shown = succeed("bench", "put", "--machine", "beluga", "--sizes", "64M").stdout
 
-    assert first_gain.GAIN.search(shown)
+    assert [line for line in shown.splitlines() if first_gain.shows_gain(line)]
 
 
 def test_the_wheel_for_this_python_is_taken(tmp_path: Path) -> None:
