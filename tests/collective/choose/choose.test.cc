@@ -344,6 +344,36 @@ TEST(CollectivePlanner, LeavesOtherOrdersOutWhereTheyRoundDifferently) {
   EXPECT_TRUE(others(ReduceOperator::product, ElementType::int64));
 }
 
+// Half as large pieces do not make a kernel's message shorter.
+TEST(CollectivePlanner, PredictsKernelsAsTheyRun) {
+  for (const char* name : {"h200x8", "synthetic:59", "synthetic:24"})
+    for (const Collective collective : {Collective::broadcast, Collective::all_gather}) {
+      const Machine machine = load_machine(name);
+      CollectivePlanner planner(machine, {});
+
+      const CollectivePlan plan = planner.plan(request_of(machine, collective, 256_MiB),
+                                               {.algorithms = {"oneshot"}});
+
+      const Seconds taken = simulated(machine, plan);
+      EXPECT_NEAR(plan.chosen().predicted / taken, 1, 0.01) << name << name_of(collective);
+    }
+}
+
+// Each byte crosses the narrow link between the sockets once, and is handed on there.
+TEST(CollectiveFigures, TreesBeatExchangesOnMist) {
+  const Machine machine = load_machine("mist");
+  CollectivePlanner planner(machine, {});
+  const CollectiveRequest request = request_of(machine, Collective::all_gather, 256_MiB);
+  const auto time_of = [&](const char* algorithm) {
+    return simulated(machine, planner.plan(request, {.algorithms = {algorithm}}));
+  };
+
+  const Seconds trees = time_of("trees");
+
+  EXPECT_GE(time_of("exchange") / trees, 1.7);
+  EXPECT_LE(trees, 3000_us);  // 2.62 ms by the link between the sockets
+}
+
 TEST(CollectivePlanner, UsesWhatTheCallerNames) {
   const Machine machine = load_machine("cedar");
   CollectivePlanner planner(machine, {});
