@@ -26,10 +26,10 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "ChaoticRunner": (42, 14, 2),
     "CommunicatorState": (27, 20, 2),
     "Composer": (38, 15, 2),
-    "CudaDriver": (53, 13, 1),
-    "Driver": (48, 12, 2),
+    "CudaDriver": (49, 13, 1),  # the interface, a field per part
+    "Driver": (48, 12, 2),  # the interface: one function per call
     "Fluid": (27, 14, 2),
-    "ForwardingDriver": (47, 12, 2),
+    "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
     "InternodeCollectives": (28, 13, 2),
     "Interposer": (27, 15, 2),
@@ -52,7 +52,7 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Runner": (33, 12, 2),
     "Scheduler": (25, 15, 2),
     "Session": (45, 16, 4),
-    "SimDriver": (124, 27, 9),
+    "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
     "Streams": (29, 12, 3),
     "VirtualRunner": (38, 12, 2),
 }
