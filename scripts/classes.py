@@ -44,7 +44,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Optimiser": (35, 12, 3),
     "PageableCopies": (25, 14, 2),
     "PeerRegistration": (25, 13, 2),
-    "Planner": (50, 12, 7),
     "RankMemory": (25, 13, 2),
     "RankOrder": (25, 15, 2),
     "RankRun": (25, 18, 2),
