@@ -40,7 +40,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "LoadTracker": (34, 12, 3),
     "MachineReader": (26, 12, 4),
     "NetworkProxy": (25, 20, 2),
-    "NodeCollectives": (47, 18, 3),
     "Optimiser": (35, 12, 3),
     "PageableCopies": (25, 14, 2),
     "PeerRegistration": (25, 13, 2),
@@ -50,7 +49,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Recorder": (34, 25, 2),
     "Runner": (33, 12, 2),
     "Scheduler": (25, 15, 2),
-    "Session": (45, 16, 4),
     "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
     "Streams": (29, 12, 3),
     "VirtualRunner": (38, 12, 2),
