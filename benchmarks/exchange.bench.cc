@@ -46,7 +46,7 @@ class Exchange {
     const auto start = Clock::now();
     const Decision decision = engine_.decide(calls_[which], ends_[which]);
     const double seconds = seconds_since(start);
-    of_set_ = of_set_ || decision.of_set;
+    of_set_ = of_set_ || decision.is_of_set();
     engine_.enqueue(decision);
     return seconds;
   }

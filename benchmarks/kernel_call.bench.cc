@@ -52,18 +52,18 @@ class OneKernel {
     return made;
   }
   static KernelCall call() {
-    const Mail mail{.use = MailUse::reduce,
-                    .message = 8_KiB,
-                    .stride = 8_KiB,
-                    .end = 8_KiB,
-                    .same_for_all = true};
+    const MailCall mail{.mail = {.use = MailUse::reduce,
+                                 .message = 8_KiB,
+                                 .stride = 8_KiB,
+                                 .end = 8_KiB,
+                                 .same_for_all = true},
+                        .reduction = {ReduceOperator::sum, ElementType::float32},
+                        .ranks = kRanks,
+                        .box = box_for(8_KiB)};
     KernelCall made{.gpu = {0},
                     .memory = {{.slice = {0, {}}, .bytes = 8_KiB},
                                {.slice = {0, {}}, .bytes = 8_KiB, .writes = true}},
-                    .values = mail_values({.mail = mail,
-                                           .reduction = {ReduceOperator::sum, ElementType::float32},
-                                           .ranks = kRanks,
-                                           .box = box_for(8_KiB)}),
+                    .values = mail_values(mail),
                     .shape = mail_shape(mail)};
     for (int rank = 1; rank <= kRanks; ++rank)
       made.memory.push_back({.slice = {rank, {}}, .bytes = 8_KiB, .writes = true});

@@ -30,7 +30,7 @@ class GpuStreamRoom : public testing::Test {
   }
 
   StreamRoom& room_ = StreamRoom::of_process();
-  Contexts contexts_{false, false};
+  Contexts contexts_{false};
   ContextPointer context_ = nullptr;
 };
 

@@ -7,7 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include "collective/division/rounds.h"
 #include "collective/program/collective_kernels.h"
 #include "collective/program/tuning.h"
 #include "collective/rank/checked_call.h"
@@ -23,11 +22,6 @@
 
 namespace polypath {
 namespace {
-
-// With the other ranks' calls, as a part of what a call takes, and in all.
-constexpr double kWaitShare = 0.25;
-constexpr Seconds kLongestWait{1e-3};
-constexpr Seconds kCaptureTimeout{0.05};  // for memory, and as long for the call
 
 std::string said(const Machine& machine, PlaceId gpu) {
   return fmt::format("{}, {} places, {}", machine.name, machine.places.size(),
@@ -84,9 +78,10 @@ std::vector<Term> terms_of(const Settings& settings) {
   return terms;
 }
 
-PlaceId on_agreed_terms(Communicator& communicator, const Settings& settings, PlaceId gpu) {
-  agree_on(communicator, terms_of(settings));
-  return gpu;
+std::unique_ptr<Communicator> on_agreed_terms(std::unique_ptr<Communicator> communicator,
+                                              const Settings& settings) {
+  agree_on(*communicator, terms_of(settings));
+  return communicator;
 }
 
 [[noreturn]] void fail_to_capture() {
@@ -100,8 +95,7 @@ NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const S
                                  PlaceId gpu, std::unique_ptr<Communicator> communicator)
     : driver_(driver),
       machine_(machine),
-      gpu_(on_agreed_terms(*communicator, settings, gpu)),
-      communicator_(std::move(communicator)),
+      communicator_(on_agreed_terms(std::move(communicator), settings)),
       ranks_(ranks_of(driver, machine, gpu, *communicator_)),
       run_(
           std::make_unique<RankRun>(driver, machine, settings,
@@ -109,7 +103,10 @@ NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const S
       programs_(std::make_unique<KnownPrograms>(machine, settings, ranks_, *communicator_, *run_,
                                                 has_collective_kernels(driver))),
       open_(std::make_unique<PeerRegistration>(driver, gpu, rank(), communicator_->handles(),
-                                               communicator_->agreements())) {
+                                               communicator_->agreements())),
+      kinds_(*programs_, rank(), size()),
+      copies_(driver, gpu, rank()),
+      parts_(*run_, *open_, *programs_, rank(), size()) {
   try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
                   all_gather_by(*communicator_));
   communicator_->on_abort([this] { release_when_aborted(); });
@@ -200,26 +197,24 @@ void NodeCollectives::plan_alone(const CollectiveOptions& options,
   programs_->plan_alone();
   for_all([&] {
     run_->prepare_kernels();
-    for (const CollectiveCall& sample : samples) (void)programs_->of(kind_of(sample));
+    for (const CollectiveCall& sample : samples) (void)programs_->of(kinds_.of(sample));
   });
   programs_->keep_to_this_memory();
 }
 
-void NodeCollectives::keep_at_most(std::size_t nodes) { programs_->keep_at_most(nodes); }
-
 void NodeCollectives::prepare(const CollectiveCall& call) {
-  const CollectiveRequest kind = kind_of(call);
+  const CollectiveRequest kind = kinds_.of(call);
   if (programs_->find(kind) != nullptr) return;
   check_call(machine_, programs_->request_of(kind));
-  if (stays_at_home(call)) return;
-  const std::vector<CollectiveCall> all = rounds(call, kind);
+  if (kinds_.stays_at_home(call)) return;
+  const std::vector<CollectiveCall> all = kinds_.rounds(call, kind);
   if (all.size() == 1) return for_all([&] { (void)programs_->of(kind); });
   // The first one last: of very many programs those that were made first are forgotten.
   for (auto round = all.rbegin(); round != all.rend(); ++round) prepare(*round);
 }
 
 ChosenWay NodeCollectives::chosen(const CollectiveCall& call) {
-  if (stays_at_home(call)) return {.algorithm = "copy", .piece = {}, .predicted = {}};
+  if (kinds_.stays_at_home(call)) return {.algorithm = "copy", .piece = {}, .predicted = {}};
   const CollectiveDraft draft = draft_of(call);
   return {.algorithm = draft.algorithm->name,
           .executor = draft.executor,
@@ -229,8 +224,8 @@ ChosenWay NodeCollectives::chosen(const CollectiveCall& call) {
 }
 
 CollectiveDraft NodeCollectives::draft_of(const CollectiveCall& call) const {
-  const CollectiveRequest kind = kind_of(call);
-  const CollectiveRequest first = kind_of(rounds(call, kind).front());
+  const CollectiveRequest kind = kinds_.of(call);
+  const CollectiveRequest first = kinds_.of(kinds_.rounds(call, kind).front());
   const CallPrograms* const made = programs_->find(first);
   if (made == nullptr)
     fail(ErrorCode::invalid_argument, "nothing has been chosen for such a call",
@@ -241,17 +236,12 @@ CollectiveDraft NodeCollectives::draft_of(const CollectiveCall& call) const {
   return draft;
 }
 
-std::vector<CollectiveCall> NodeCollectives::rounds(const CollectiveCall& call,
-                                                    const CollectiveRequest& kind) const {
-  return rounds_of(call, programs_->request_of(kind), programs_->options().at_once);
-}
-
 // All but the last one have one program, but for all_to_all_v: that of the last one is there before
 // the first one runs, so that either all rounds are refused or none. Calls that differ are found
 // before that, as those of one round are.
 void NodeCollectives::run_in_rounds(const std::vector<CollectiveCall>& rounds,
                                     StreamHandle stream) {
-  const CollectiveRequest last = kind_of(rounds.back());
+  const CollectiveRequest last = kinds_.of(rounds.back());
   if (programs_->find(last) == nullptr &&
       (programs_->plans_alone() || !driver_.is_capturing(stream))) {
     if (!programs_->plans_alone())
@@ -275,56 +265,31 @@ void NodeCollectives::enqueue(const CallRecord& record, bool captured, Enqueue e
   if (!captured) communicator_->watch(number, [this, run] { return run_->is_done(run); });
 }
 
-std::optional<std::vector<Address>> NodeCollectives::open_buffers(const CallPrograms& made,
-                                                                  std::vector<Address> own,
-                                                                  bool captured) {
-  const auto number = static_cast<std::size_t>(rank()), ranks = ranks_.size();
-  PeerRegistration::Addresses mine{own[number]};
-  if (own.size() > ranks) mine[1] = own[ranks + number];
-  const Seconds usual =
-      captured ? kCaptureTimeout : std::min(made.open.draft.predicted * kWaitShare, kLongestWait);
-  const Seconds timeout = programs_->options().agreement_timeout.value_or(usual);
-  // A rank whose GPU is busy can wait for free.
-  std::function<bool()> is_busy;
-  if (!captured && !programs_->options().agreement_timeout)
-    is_busy = [this] { return !run_->is_idle(); };
-  const auto all = open_->lookup_all(mine, timeout, captured, is_busy);
-  if (!all) return std::nullopt;
-  for (std::size_t each = 0; each < ranks; ++each) {
-    own[each] = (*all)[each][0];
-    if (own.size() > ranks) own[ranks + each] = (*all)[each][1];
-  }
-  return own;
-}
-
-std::uint64_t NodeCollectives::run_part(const CollectiveCall& call, const CollectiveRequest& kind,
-                                        const CallPrograms& made, StreamHandle stream,
-                                        bool captured) {
-  copy_own(call, stream);
-  const std::vector<Address> own = buffers_of(call, kind);
-  const auto all = made.open.program ? open_buffers(made, own, captured) : std::nullopt;
-  if (!all) return run_->run(run_->bind(made.usual.in(captured), own), stream, captured);
-  const BoundPart open = run_->bind(made.open.in(captured), *all);
-  const std::uint64_t run = run_->run(open, stream, captured);
-  if (!captured) open_->note_use([this, run] { return run_->is_done(run); });
-  ++open_calls_;
-  return run;
+std::uint64_t NodeCollectives::copy_at_home(const CollectiveCall& call,
+                                            const CollectiveRequest& kind, StreamHandle stream,
+                                            bool captured) {
+  if (kind.elements == 0) return 0;
+  copies_.copy_at_home(call, programs_->request_of(kind), stream);
+  return captured ? 0 : run_->note(stream);
 }
 
 // A wrong call is found before the other ranks see anything of it, so it may be corrected.
 void NodeCollectives::run(const CollectiveCall& call, StreamHandle stream) {
-  const CollectiveRequest kind = kind_of(call);
+  const CollectiveRequest kind = kinds_.of(call);
   const CallPrograms* const found = programs_->find(kind);
   if (found == nullptr) check_call(machine_, programs_->request_of(kind));
   check_memory(call, size(), rank());
-  const bool at_home = found == nullptr && stays_at_home(call);
+  const bool at_home = found == nullptr && kinds_.stays_at_home(call);
   if (found == nullptr && !at_home)
-    if (const auto all = rounds(call, kind); all.size() > 1) return run_in_rounds(all, stream);
+    if (const auto all = kinds_.rounds(call, kind); all.size() > 1)
+      return run_in_rounds(all, stream);
   const bool captured = driver_.is_capturing(stream);
   if (captured && found == nullptr && !at_home && !programs_->plans_alone()) fail_to_capture();
   enqueue(found == nullptr ? record_of(kind) : found->record, captured, [&] {
-    return at_home ? copy_at_home(call, kind, stream, captured)
-                   : run_part(call, kind, programs_->of(kind), stream, captured);
+    if (at_home) return copy_at_home(call, kind, stream, captured);
+    const CallPrograms& made = programs_->of(kind);
+    copies_.copy_of_root(call, stream);
+    return parts_.run(made, kinds_.buffers_of(call, kind), stream, captured);
   });
 }
 
@@ -340,12 +305,12 @@ void NodeCollectives::run(PersistentCall& call, StreamHandle stream) {
 
 // Whether memory is registered is asked each time, and a root's own copy is none of the program's.
 void NodeCollectives::remember(PersistentCall& call) {
-  const CollectiveRequest kind = kind_of(call.call_);
+  const CollectiveRequest kind = kinds_.of(call.call_);
   const CallPrograms* const found = programs_->find(kind);
   if (found == nullptr) return;  // it stays at home
   const CallPrograms& made = *found;
   if (made.open.program || has_root(kind.collective)) return;
-  const std::vector<Address> buffers = buffers_of(call.call_, kind);
+  const std::vector<Address> buffers = kinds_.buffers_of(call.call_, kind);
   call.part_ = run_->bind(made.usual.in(false), buffers);
   call.part_for_capture_ = run_->bind(made.usual.in(true), buffers);
   call.record_ = made.record, call.found_by_ = programs_->number();

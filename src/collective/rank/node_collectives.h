@@ -12,12 +12,15 @@
 // go straight to their places. Both give the same bits.
 
 #include <memory>
-#include <string>
 #include <thread>
+#include <vector>
 
 #include "collective/program/call.h"
+#include "collective/rank/call_kinds.h"
 #include "collective/rank/call_programs.h"
 #include "collective/rank/collectives.h"
+#include "collective/rank/own_copies.h"
+#include "collective/rank/part_runs.h"
 #include "collective/rank/peer_registration.h"
 #include "collective/rank/rank_run.h"
 #include "communicator/communicator.h"
@@ -58,14 +61,16 @@ class NodeCollectives final : public Collectives {
   [[nodiscard]] CollectiveDraft draft_of(const CollectiveCall& call) const;
   /// True if such a call is a copy within this rank at most: one rank, no elements, or nothing that
   /// goes to another rank.
-  [[nodiscard]] bool stays_at_home(const CollectiveCall& call) const;
+  [[nodiscard]] bool stays_at_home(const CollectiveCall& call) const {
+    return kinds_.stays_at_home(call);
+  }
   /// How many nodes the programs of calls may have that are kept to be called again; the same at
   /// all ranks. Those that were made first are forgotten first, and made anew when they are called.
-  void keep_at_most(std::size_t nodes);
+  void keep_at_most(std::size_t nodes) { programs_->keep_at_most(nodes); }
   /// Of how many kinds of calls there are programs.
   [[nodiscard]] std::size_t kinds() const { return programs_->kinds(); }
   /// How many calls have been made in memory that all ranks have registered.
-  [[nodiscard]] std::uint64_t open_calls() const { return open_calls_; }
+  [[nodiscard]] std::uint64_t open_calls() const { return parts_.open_calls(); }
   void barrier() override;
   /// May be captured if it is not the first.
   void barrier(StreamHandle stream) override;
@@ -76,29 +81,13 @@ class NodeCollectives final : public Collectives {
   void leave() noexcept override;
 
  private:
-  [[nodiscard]] bool is_in_place(const CollectiveCall& call) const;
-  /// The common part of all calls of one program: their request, without the ranks.
-  [[nodiscard]] CollectiveRequest kind_of(const CollectiveCall& call) const;
-  [[nodiscard]] std::vector<CollectiveCall> rounds(const CollectiveCall& call,
-                                                   const CollectiveRequest& kind) const;
   void run_in_rounds(const std::vector<CollectiveCall>& rounds, StreamHandle stream);
-  [[nodiscard]] bool is_in_place_at_all(const CollectiveCall& call) const;
   template <class Action>
   void for_all(Action action);
-  [[nodiscard]] std::vector<Address> buffers_of(const CollectiveCall& call,
-                                                const CollectiveRequest& kind) const;
-  void copy_own(const CollectiveCall& call, StreamHandle stream);
-  void copy_within(Address from, Address to, Bytes bytes, StreamHandle stream);
   /// The number of its run.
   std::uint64_t copy_at_home(const CollectiveCall& call, const CollectiveRequest& kind,
                              StreamHandle stream, bool captured);
   void remember(PersistentCall& call);
-  std::uint64_t run_part(const CollectiveCall& call, const CollectiveRequest& kind,
-                         const CallPrograms& made, StreamHandle stream, bool captured);
-  /// All ranks' memories, if they are registered; `own` has this rank's memory.
-  [[nodiscard]] std::optional<std::vector<Address>> open_buffers(const CallPrograms& made,
-                                                                 std::vector<Address> own,
-                                                                 bool captured);
   template <class Enqueue>
   void enqueue(const CallRecord& record, bool captured, Enqueue enqueue);
   void release_when_aborted();
@@ -106,13 +95,14 @@ class NodeCollectives final : public Collectives {
 
   Driver& driver_;
   const Machine& machine_;
-  PlaceId gpu_;
   std::unique_ptr<Communicator> communicator_;
   std::vector<PlaceId> ranks_;
   std::unique_ptr<RankRun> run_;
   std::unique_ptr<KnownPrograms> programs_;
   std::unique_ptr<PeerRegistration> open_;
-  std::uint64_t open_calls_ = 0;
+  CallKinds kinds_;
+  OwnCopies copies_;
+  PartRuns parts_;
   std::thread release_;  ///< of what waits on the GPU after an abort
   bool is_closed_ = false;
 };

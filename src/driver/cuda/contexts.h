@@ -1,5 +1,5 @@
 #pragma once
-// The contexts of the GPUs, and peer access between them.
+// The contexts of the GPUs.
 //
 // Memory and streams of the program are in the GPUs' primary contexts, which are retained when
 // first used and given back at the end. Polypath's own memory and streams may be in contexts of our
@@ -16,7 +16,6 @@
 #include <optional>
 
 #include "driver/cuda/cuda_api.h"
-#include "driver/cuda/peer_check.h"
 
 namespace polypath::cuda {
 
@@ -24,9 +23,8 @@ constexpr std::size_t kMostGpus = 64;
 
 class Contexts {
  public:
-  /// `peer_access`: whether GPUs may be given access to each other's memory. `own`: whether what is
-  /// ours is in contexts of our own.
-  Contexts(bool peer_access, bool own);
+  /// `own`: whether what is ours is in contexts of our own.
+  explicit Contexts(bool own);
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
   /// Releases what was retained, unless the process is another one now or CUDA has shut down.
@@ -53,49 +51,19 @@ class Contexts {
   /// False once a context that was retained here has been destroyed by other code: then everything
   /// of ours in it is gone, and using it would end the process.
   [[nodiscard]] bool are_alive() const;
-  /// True if the GPU can reach the other one's memory and may.
-  [[nodiscard]] bool reaches(int from, int to) const;
-  /// Lets two GPUs reach each other's memory, as far as they can and bytes arrive; nothing happens
-  /// the second time. Where that has not been seen since the computer was started, it is looked at
-  /// now.
-  void connect(int a, int b);
-  /// The same for copies in the program's streams between memories of its own.
-  void connect_programs(int a, int b);
-  /// Lets streams of ours on one connected GPU reach the program's memory on the other one.
-  void reach(int from, int to);
-  /// As connect(), for callers that depend on it. Error (driver) if bytes do not arrive.
-  void require(int a, int b);
-  /// Notes that bytes do not arrive, as seen elsewhere.
-  void note_lost(int a, int b);
   /// True in the process that made this object.
   [[nodiscard]] bool usable() const;
 
  private:
   void retain(int gpu);
   void make_own(int gpu);
-  void verify(int a, int b);
-  void open(int a, int b);
-  [[nodiscard]] bool open_unseen(int a, int b);
-  [[nodiscard]] Arrival look(int from, int to);
-  void enable_both(int a, int b);
-  void enable_made(int a, int b);
-  void disable(ContextPointer from, ContextPointer to) const;
-  void enable(ContextPointer from, ContextPointer to) const;
-  [[nodiscard]] bool can_reach(int from, int to) const;
 
   const Functions& cuda_;
-  bool peer_access_, own_;
+  bool own_;
   int process_;
   std::mutex mutex_;
   std::array<std::atomic<ContextPointer>, kMostGpus> contexts_{}, owns_{};
   std::array<std::atomic<std::uint64_t>, kMostGpus> ids_{};
-  using Pairs = std::array<std::array<std::atomic<bool>, kMostGpus>, kMostGpus>;
-  std::mutex connecting_;
-  Pairs connected_{};
-  Pairs enabled_{};   ///< between contexts of ours that have been made
-  Pairs programs_{};  ///< the same of the program's contexts, where ours are others
-  Pairs reached_{};   ///< streams of ours reach the program's memory
-  Pairs lost_{};      ///< bytes do not arrive, or it could not be tried
 };
 
 /// A number that tells a context from a later one with its pointer: CUDA gives a primary context

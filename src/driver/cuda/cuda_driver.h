@@ -7,17 +7,21 @@
 // current contexts stay as they are.
 
 #include <chrono>
-#include <map>
-#include <memory>
 #include <vector>
 
-#include "core/brief_mutex.h"
-#include "core/shared_pages.h"
 #include "driver/cuda/contexts.h"
-#include "driver/cuda/handles.h"
-#include "driver/cuda/host_pages.h"
+#include "driver/cuda/cuda_copies.h"
+#include "driver/cuda/cuda_events.h"
+#include "driver/cuda/cuda_flag.h"
+#include "driver/cuda/cuda_gpus.h"
+#include "driver/cuda/cuda_graph.h"
+#include "driver/cuda/cuda_kernel.h"
+#include "driver/cuda/cuda_memory.h"
+#include "driver/cuda/cuda_reduce.h"
+#include "driver/cuda/cuda_sharing.h"
+#include "driver/cuda/cuda_streams.h"
 #include "driver/cuda/imports.h"
-#include "driver/cuda/mapped_memory.h"
+#include "driver/cuda/peer_links.h"
 #include "driver/driver.h"
 #include "machine/machine.h"
 
@@ -31,157 +35,141 @@ struct Options {
   bool own_contexts = false;
 };
 
-/// CUDA's facts about memory beyond its place.
-struct MemoryAccess {
-  ContextPointer context = nullptr;  ///< in which it was allocated, if in any
-  bool shareable = false;            ///< by handles of the old kind: cuMemAlloc made it
-};
-
+/// Each part of the interface is a class of its own; this one forwards to them. They are destroyed
+/// in the reverse order, and free nothing that queued work may use, nor anything in a forked child.
 class CudaDriver final : public Driver {
  public:
   /// The machine's GPU places are the visible GPUs in CUDA's order. Error (unsupported) if the
   /// library is not usable, (invalid_machine) if the machine has more GPUs than there are.
   explicit CudaDriver(const Machine& machine, Options options = {});
-  /// Frees nothing that queued work may use: see the members. Does nothing in a forked child.
-  ~CudaDriver() override;
 
   std::string name() const override { return "cuda"; }
   Seconds now() override;
-  Address allocate(PlaceId place, Bytes bytes) override;
-  Address allocate_zeros(PlaceId place, Bytes bytes) override;
-  Address allocate_shareable(PlaceId place, Bytes bytes) override;
-  void free(Address address) override;
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override;
-  std::optional<MemoryInfo> find_memory(Address address) override;
-  std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
-  /// The same, and in the same call which GPUs may use it; of imported memory nothing is said of
-  /// that.
-  std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access);
-  StreamHandle create_stream(PlaceId gpu) override;
-  void destroy_stream(StreamHandle stream) override;
-  StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override;
-  std::optional<PlaceId> gpu_of_foreign(std::uintptr_t stream) override;
-  bool is_capturing(StreamHandle stream) override;
-  EventHandle create_event(PlaceId gpu) override;
-  void destroy_event(EventHandle event) override;
-  void record(EventHandle event, StreamHandle stream) override;
-  void wait(StreamHandle stream, EventHandle event) override;
-  bool is_done(EventHandle event) override;
-  EventHandle create_timing_event(PlaceId gpu) override;
-  std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override;
-  void open_hop(PlaceId source, PlaceId destination, bool pulled) override;
-  void note_lost(PlaceId source, PlaceId destination) override;
   bool is_open(PlaceId place) override;
   bool is_used_by_others(PlaceId gpu) override;
-  void copy(const CopyRequest& request, StreamHandle stream) override;
-  void copy_native(const NativeCopy& request, StreamHandle stream) override;
-  void reduce(const CopyRequest& request, const Reduction& reduction, StreamHandle stream) override;
-  KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override;
-  void unload_kernel(KernelHandle kernel) override;
-  bool kernels_reach(PlaceId gpu, Address address) override;
-  void run(const KernelRequest& request, StreamHandle stream) override;
+  void note_lost(PlaceId source, PlaceId destination) override;
+
+  Address allocate(PlaceId place, Bytes bytes) override { return memory_.allocate(place, bytes); }
+  Address allocate_zeros(PlaceId place, Bytes bytes) override {
+    return memory_.allocate_zeros(place, bytes);
+  }
+  Address allocate_shareable(PlaceId place, Bytes bytes) override {
+    return memory_.allocate_shareable(place, bytes);
+  }
+  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
+    return memory_.allocate_staging(place, writer, bytes);
+  }
+  void free(Address address) override { memory_.free(address); }
+  std::optional<MemoryInfo> find_memory(Address address) override { return memory_.find(address); }
+  std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
+  /// As that of CudaMemory.
+  std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access) {
+    return memory_.find(address, access);
+  }
+
+  StreamHandle create_stream(PlaceId gpu) override { return streams_.create(gpu); }
+  void destroy_stream(StreamHandle stream) override { streams_.destroy(stream); }
+  StreamHandle foreign_stream(PlaceId gpu, std::uintptr_t stream) override {
+    return streams_.foreign(gpu, stream);
+  }
+  std::optional<PlaceId> gpu_of_foreign(std::uintptr_t stream) override {
+    return streams_.gpu_of_foreign(stream);
+  }
+  bool is_capturing(StreamHandle stream) override { return streams_.is_capturing(stream); }
+  void synchronize(StreamHandle stream) override { streams_.synchronize(stream); }
+
+  EventHandle create_event(PlaceId gpu) override {
+    return events_.create(gpu, kEventDisableTiming);
+  }
+  EventHandle create_timing_event(PlaceId gpu) override {
+    return events_.create(gpu, kEventDefault);
+  }
+  void destroy_event(EventHandle event) override { events_.destroy(event); }
+  void record(EventHandle event, StreamHandle stream) override { events_.record(event, stream); }
+  void wait(StreamHandle stream, EventHandle event) override { events_.wait(stream, event); }
+  bool is_done(EventHandle event) override { return events_.is_done(event); }
+  std::optional<Seconds> elapsed(EventHandle begin, EventHandle end) override {
+    return events_.elapsed(begin, end);
+  }
+  void synchronize(EventHandle event) override { events_.synchronize(event); }
+
+  void open_hop(PlaceId source, PlaceId destination, bool pulled) override {
+    copies_.open_hop(source, destination, pulled);
+  }
+  void copy(const CopyRequest& request, StreamHandle stream) override {
+    copies_.copy(request, stream);
+  }
+  void copy_native(const NativeCopy& request, StreamHandle stream) override {
+    copies_.copy_native(request, stream);
+  }
+
+  void reduce(const CopyRequest& request, const Reduction& reduction,
+              StreamHandle stream) override {
+    reductions_.reduce(request, reduction, stream);
+  }
+
+  KernelHandle load_kernel(PlaceId gpu, const Kernel& kernel) override {
+    return kernels_.load(gpu, kernel);
+  }
+  void unload_kernel(KernelHandle kernel) override { kernels_.unload(kernel); }
+  bool kernels_reach(PlaceId gpu, Address address) override { return kernels_.reach(gpu, address); }
+  void run(const KernelRequest& request, StreamHandle stream) override {
+    kernels_.run(request, stream);
+  }
+
   void write_value(StreamHandle stream, Address address, PlaceId place,
-                   std::uint32_t value) override;
+                   std::uint32_t value) override {
+    flags_.write_value(stream, address, place, value);
+  }
   void wait_value(StreamHandle stream, Address address, PlaceId place,
-                  std::uint32_t value) override;
-  void await_flag(const FlagRequest& flag, StreamHandle stream) override;
-  void signal(Address address, PlaceId place, std::uint32_t value) override;
-  ExportedMemory export_memory(Address address) override;
-  Address import_memory(const ExportedMemory& memory, PlaceId gpu) override;
-  void release_import(Address address) override;
-  GraphHandle instantiate(const std::vector<GraphNode>& nodes) override;
-  void update_node(GraphHandle graph, int node, Address destination, Address source) override;
-  void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override;
-  void launch(GraphHandle graph, StreamHandle stream) override;
-  void destroy_graph(GraphHandle graph) override;
-  void synchronize(StreamHandle stream) override;
-  void synchronize(EventHandle event) override;
+                  std::uint32_t value) override {
+    flags_.wait_value(stream, address, place, value);
+  }
+  void await_flag(const FlagRequest& flag, StreamHandle stream) override {
+    flags_.await(flag, stream);
+  }
+  void signal(Address address, PlaceId place, std::uint32_t value) override {
+    flags_.signal(address, place, value);
+  }
+
+  ExportedMemory export_memory(Address address) override { return sharing_.export_memory(address); }
+  Address import_memory(const ExportedMemory& memory, PlaceId gpu) override {
+    return sharing_.import_memory(memory, gpu);
+  }
+  void release_import(Address address) override { sharing_.release_import(address); }
+
+  GraphHandle instantiate(const std::vector<GraphNode>& nodes) override {
+    return graphs_.instantiate(nodes);
+  }
+  void update_node(GraphHandle graph, int node, Address destination, Address source) override {
+    graphs_.update_node(graph, node, destination, source);
+  }
+  void update_kernel(GraphHandle graph, int node, const std::vector<Address>& memory) override {
+    graphs_.update_kernel(graph, node, memory);
+  }
+  void launch(GraphHandle graph, StreamHandle stream) override { graphs_.launch(graph, stream); }
+  void destroy_graph(GraphHandle graph) override { graphs_.destroy(graph); }
 
   /// The primary contexts that are used.
   [[nodiscard]] Contexts& contexts() { return contexts_; }
   /// Memory of other processes: find_memory says where it really is, and copies that other contexts
   /// make than the one it was mapped in use mappings of their own.
-  [[nodiscard]] Imports& imports() { return imports_; }
+  [[nodiscard]] static Imports& imports() { return Imports::of_process(); }
 
  private:
-  EventHandle create_event(PlaceId gpu, unsigned flags);
-  friend class KernelRun;
-  struct LoadedIn;
-  struct LoadedKernel;
-  struct Graph;
-
-  [[nodiscard]] int ordinal(PlaceId gpu) const;
-  [[nodiscard]] bool is_gpu(PlaceId place) const;
-  [[nodiscard]] PlaceId place_of_gpu(int ordinal) const;
-  [[nodiscard]] int gpu_of(std::uintptr_t handle) const;
-  [[nodiscard]] ContextPointer context_of(StreamHandle stream);
-  [[nodiscard]] ContextPointer context_of(EventHandle event, Event::Kind kind);
-  [[nodiscard]] EventPointer made_for(EventHandle event, Event::Kind kind);
-  struct Recorded {
-    ContextPointer context;
-    EventPointer event;
-  };
-  [[nodiscard]] std::optional<Recorded> recorded(EventHandle event);
-  [[nodiscard]] int copying_gpu(const CopyRequest& request) const;
-  [[nodiscard]] ContextPointer copying_context(const CopyRequest& request);
-  void connect(const CopyRequest& request, int copying_gpu, bool programs);
-  void connect(const CopyRequest& request, StreamHandle stream);
-  void enqueue(const CopyRequest& request, StreamPointer stream);
-  void reach_imports(Graph& graph);
-  void add_copy(Graph& graph, const CopyRequest& copy, const std::vector<GraphNodePointer>& after);
-  void add_kernel(Graph& graph, const KernelRequest& kernel,
-                  const std::vector<GraphNodePointer>& after);
-  void add_reduction(Graph& graph, const GraphNode& node,
-                     const std::vector<GraphNodePointer>& after);
-  void set_memory(Graph& graph, int node, const std::vector<Address>& memory);
-  void add_flag(Graph& graph, const FlagRequest& flag, const std::vector<GraphNodePointer>& after);
-  [[nodiscard]] Address reach_flag(Address address, PlaceId place, int gpu);
-  struct SharedMemory;
-  struct SharedHostMemory;
-  [[nodiscard]] std::optional<ExportedMemory> export_pages(Address address);
-  [[nodiscard]] Address import_device(const ExportedMemory& memory, PlaceId gpu);
-  [[nodiscard]] Address import_pages(const ExportedMemory& memory);
-  void check_registered(const SharedPages& pages);
-  void release_pages(std::unique_ptr<SharedPages> pages);
-  [[nodiscard]] int owner_of(const SharedMemory& shared) const;
-  [[nodiscard]] Address open(const SharedMemory& shared, int gpu);
-  [[nodiscard]] bool forget(Address address, PlaceId& place);
-  [[nodiscard]] std::unique_ptr<MappedMemory> map_staging(PlaceId place, PlaceId writer,
-                                                          Bytes bytes);
-  [[nodiscard]] std::optional<Address> spare_staging(PlaceId place, Bytes bytes);
-  [[nodiscard]] bool gave_back_staging(Address address, PlaceId place);
-  [[nodiscard]] Address keep(Address address, Bytes bytes, PlaceId place);
-  [[nodiscard]] Address allocate_pinned(Bytes bytes);
-  void free_pinned(Address address);
-  void make_streams(int gpu);
-  [[nodiscard]] LoadedIn load(const Kernel& kernel, ContextPointer context) const;
-  [[nodiscard]] LoadedIn copy_for(LoadedKernel& loaded, StreamHandle stream);
-  [[nodiscard]] LoadedKernel& kernel_of(const KernelRequest& request) const;
-  void connect_memory(const KernelRequest& request);
-  [[nodiscard]] KernelHandle reduce_kernel_of(PlaceId gpu);
-  [[nodiscard]] KernelHandle await_kernel_of(PlaceId gpu);
-  [[nodiscard]] KernelRequest reduce_request(const CopyRequest& request,
-                                             const Reduction& reduction);
-  Graph& graph_of(GraphHandle handle);
-
-  const Functions& cuda_;
   std::chrono::steady_clock::time_point start_;
-  std::vector<int> ordinals_;  ///< by place; -1 for hosts
-  std::vector<PlaceId> gpus_;  ///< by ordinal
-  PlaceId host_;
+  CudaGpus gpus_;
   Contexts contexts_;
-  Imports& imports_ = Imports::of_process();
-  BriefMutex mutex_;
-  std::map<Address, PlaceId> allocations_;
-  std::map<Address, std::unique_ptr<HostPages>> host_pages_;         ///< of registered memory
-  std::map<Address, std::unique_ptr<SharedPages>> shared_pages_;     ///< the same, for others too
-  std::map<Address, std::unique_ptr<SharedPages>> opened_pages_;     ///< and of others
-  std::map<Address, std::unique_ptr<MappedMemory>> mapped_;          ///< staging memory of GPUs
-  std::map<Address, Bytes> staging_;                                 ///< other staging memory
-  std::multimap<std::pair<PlaceId, Bytes>, Address> spare_staging_;  ///< the unused part of it
-  std::map<int, std::vector<StreamPointer>> spare_streams_;          ///< by GPU
-  std::map<PlaceId, KernelHandle> reduce_kernels_, await_kernels_;
-  std::multimap<Address, Address> opened_;  ///< addresses of imports, and where each was mapped
+  PeerLinks peers_;
+  CudaStreams streams_;
+  CudaEvents events_;
+  CudaMemory memory_;
+  CudaSharing sharing_;
+  CudaCopies copies_;
+  CudaKernels kernels_;
+  CudaReductions reductions_;
+  CudaFlags flags_;
+  CudaGraphs graphs_;
 };
 
 }  // namespace polypath::cuda

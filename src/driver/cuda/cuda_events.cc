@@ -1,10 +1,9 @@
-// Events of ours in streams of the program's contexts and of our own.
+#include "driver/cuda/cuda_events.h"
 
 #include <deque>
 #include <mutex>
 #include <vector>
 
-#include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
@@ -12,10 +11,10 @@ namespace {
 
 // Where events are kept: a handle is no pointer that a leak checker could follow. Never destroyed,
 // because their drivers may never be.
-class Events {
+class EventStore {
  public:
-  static Events& of_process() {
-    static auto& events = *new Events;
+  static EventStore& of_process() {
+    static auto& events = *new EventStore;
     return events;
   }
   Event& make(unsigned flags) {
@@ -40,34 +39,31 @@ class Events {
 
 }  // namespace
 
-EventHandle CudaDriver::create_event(PlaceId gpu) { return create_event(gpu, kEventDisableTiming); }
-
-EventHandle CudaDriver::create_timing_event(PlaceId gpu) {
-  return create_event(gpu, kEventDefault);
-}
+CudaEvents::CudaEvents(const CudaGpus& gpus, Contexts& contexts, CudaStreams& streams)
+    : cuda_(functions()), gpus_(gpus), contexts_(contexts), streams_(streams) {}
 
 // With contexts of our own it is not known yet in which one it will be recorded.
-EventHandle CudaDriver::create_event(PlaceId gpu, unsigned flags) {
-  const int index = ordinal(gpu);
-  Event& event = Events::of_process().make(flags);
+EventHandle CudaEvents::create(PlaceId gpu, unsigned flags) {
+  const int index = gpus_.ordinal(gpu);
+  Event& event = EventStore::of_process().make(flags);
   const EventHandle handle{pack(index, &event)};
   if (contexts_.are_own()) return handle;
   try {
     (void)made_for(handle, Event::ours);
   } catch (...) {
-    Events::of_process().give_back(event);
+    EventStore::of_process().give_back(event);
     throw;
   }
   event.recorded = Event::ours;
   return handle;
 }
 
-ContextPointer CudaDriver::context_of(EventHandle event, Event::Kind kind) {
-  const int gpu = gpu_of(event.value);
+ContextPointer CudaEvents::context_of(EventHandle event, Event::Kind kind) {
+  const int gpu = gpus_.of_handle(event.value);
   return kind == Event::programs ? contexts_.of(gpu) : contexts_.ours(gpu);
 }
 
-EventPointer CudaDriver::made_for(EventHandle handle, Event::Kind kind) {
+EventPointer CudaEvents::made_for(EventHandle handle, Event::Kind kind) {
   Event& event = event_of(handle);
   auto& made = event.made[kind];
   EventPointer pointer = made.load(std::memory_order_acquire);
@@ -78,7 +74,7 @@ EventPointer CudaDriver::made_for(EventHandle handle, Event::Kind kind) {
   return pointer;
 }
 
-void CudaDriver::destroy_event(EventHandle handle) {
+void CudaEvents::destroy(EventHandle handle) {
   Event& event = event_of(handle);
   Result result = kSuccess;
   for (const Event::Kind kind : {Event::programs, Event::ours}) {
@@ -88,34 +84,34 @@ void CudaDriver::destroy_event(EventHandle handle) {
     const Result destroyed = cuda_.event_destroy(pointer);
     if (destroyed != kSuccess) result = destroyed;
   }
-  Events::of_process().give_back(event);
+  EventStore::of_process().give_back(event);
   check(result, "cuEventDestroy");
 }
 
-void CudaDriver::record(EventHandle event, StreamHandle stream) {
+void CudaEvents::record(EventHandle event, StreamHandle stream) {
   const bool programs = is_foreign(stream) && contexts_.are_own();
   const Event::Kind kind = programs ? Event::programs : Event::ours;
   const EventPointer pointer = made_for(event, kind);
-  const Current current(context_of(stream));
+  const Current current(streams_.context_of(stream));
   check(cuda_.event_record(pointer, pointer_of(stream)), "cuEventRecord");
   event_of(event).recorded.store(kind, std::memory_order_release);
 }
 
 // As CUDA has it, an event that was never recorded is over.
-std::optional<CudaDriver::Recorded> CudaDriver::recorded(EventHandle event) {
+std::optional<CudaEvents::Recorded> CudaEvents::recorded(EventHandle event) {
   const Event::Kind kind = event_of(event).recorded.load(std::memory_order_acquire);
   if (kind == Event::never) return std::nullopt;
   return Recorded{context_of(event, kind), made_for(event, kind)};
 }
 
-void CudaDriver::wait(StreamHandle stream, EventHandle event) {
+void CudaEvents::wait(StreamHandle stream, EventHandle event) {
   const auto earlier = recorded(event);
   if (!earlier) return;
-  const Current current(context_of(stream));
+  const Current current(streams_.context_of(stream));
   check(cuda_.stream_wait(pointer_of(stream), earlier->event, 0), "cuStreamWaitEvent");
 }
 
-bool CudaDriver::is_done(EventHandle event) {
+bool CudaEvents::is_done(EventHandle event) {
   const auto earlier = recorded(event);
   if (!earlier) return true;
   const Current current(earlier->context);
@@ -126,7 +122,7 @@ bool CudaDriver::is_done(EventHandle event) {
   return true;
 }
 
-std::optional<Seconds> CudaDriver::elapsed(EventHandle begin, EventHandle end) {
+std::optional<Seconds> CudaEvents::elapsed(EventHandle begin, EventHandle end) {
   const auto first = recorded(begin), last = recorded(end);
   if (!first || !last) return std::nullopt;
   const Current current(last->context);
@@ -138,7 +134,7 @@ std::optional<Seconds> CudaDriver::elapsed(EventHandle begin, EventHandle end) {
   return Seconds{milliseconds * 1e-3};
 }
 
-void CudaDriver::synchronize(EventHandle event) {
+void CudaEvents::synchronize(EventHandle event) {
   const auto earlier = recorded(event);
   if (!earlier) return;
   const Current current(earlier->context);

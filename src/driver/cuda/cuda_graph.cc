@@ -1,4 +1,4 @@
-// Executable graphs.
+#include "driver/cuda/cuda_graph.h"
 
 #include <array>
 #include <memory>
@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "core/error.h"
-#include "driver/cuda/cuda_driver.h"
-#include "driver/cuda/cuda_flag.h"
-#include "driver/cuda/cuda_kernel.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
 
 // The parameters that an update has to state again: CUDA takes a node's parameters only as a whole.
-struct CudaDriver::Graph {
+struct CudaGraphs::Graph {
   explicit Graph(const Functions& functions) : cuda(functions) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -82,21 +79,15 @@ void place_addresses(Imports& imports, Node& node) {
 
 }  // namespace
 
-ContextPointer CudaDriver::copying_context(const CopyRequest& request) {
-  const int gpu = copying_gpu(request);
-  connect(request, gpu, false);
-  return contexts_.ours(gpu);
-}
-
-void CudaDriver::add_copy(Graph& graph, const CopyRequest& copy,
-                          const std::vector<GraphNodePointer>& after) {
+void CudaGraphs::add_copy(Graph& graph, const CopyRequest& copy, const Earlier& after) {
   Graph::Node added;
-  added.copy.source_type = is_gpu(copy.source_place) ? kMemoryDevice : kMemoryHost;
-  added.copy.destination_type = is_gpu(copy.destination_place) ? kMemoryDevice : kMemoryHost;
+  added.copy.source_type = parts_.gpus.is_gpu(copy.source_place) ? kMemoryDevice : kMemoryHost;
+  added.copy.destination_type =
+      parts_.gpus.is_gpu(copy.destination_place) ? kMemoryDevice : kMemoryHost;
   added.copy.width = copy.bytes.value;
   added.destination = copy.destination;
   added.source = copy.source;
-  added.context = copying_context(copy);
+  added.context = parts_.copies.copying_context(copy);
   place_addresses(imports_, added);
   check(cuda_.graph_add_copy(&added.pointer, graph.graph, after.data(), after.size(), &added.copy,
                              added.context),
@@ -104,10 +95,9 @@ void CudaDriver::add_copy(Graph& graph, const CopyRequest& copy,
   graph.nodes.push_back(added);
 }
 
-void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
-                            const std::vector<GraphNodePointer>& after) {
-  const LoadedKernel& loaded = kernel_of(kernel);
-  connect_memory(kernel);
+void CudaGraphs::add_kernel(Graph& graph, const KernelRequest& kernel, const Earlier& after) {
+  const CudaKernel& loaded = CudaKernels::kernel_of(kernel);
+  parts_.kernels.connect_memory(kernel);
   const KernelRun run(loaded, loaded.ours.function, kernel);
   Graph::Node added;
   added.context = loaded.ours.context;
@@ -119,17 +109,15 @@ void CudaDriver::add_kernel(Graph& graph, const KernelRequest& kernel,
   graph.nodes.push_back(std::move(added));
 }
 
-void CudaDriver::add_reduction(Graph& graph, const GraphNode& node,
-                               const std::vector<GraphNodePointer>& after) {
-  add_kernel(graph, reduce_request(node.copy, *node.reduction), after);
+void CudaGraphs::add_reduction(Graph& graph, const GraphNode& node, const Earlier& after) {
+  add_kernel(graph, parts_.reductions.request_of(node.copy, *node.reduction), after);
   graph.nodes.back().reduces = true;
 }
 
 // The same node writes the awaited word, after the wait.
-void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
-                          const std::vector<GraphNodePointer>& after) {
-  const int gpu = ordinal(flag.gpu);
-  const Address word = reach_flag(flag.address, flag.place, gpu);
+void CudaGraphs::add_flag(Graph& graph, const FlagRequest& flag, const Earlier& after) {
+  const int gpu = parts_.gpus.ordinal(flag.gpu);
+  const Address word = parts_.flags.reach(flag.address, flag.place, gpu);
   std::array<MemoryOperation, 2> operations;
   operations[0] = {.operation = flag.waits ? kWaitValue32 : kWriteValue32,
                    .address = word.value,
@@ -141,7 +129,7 @@ void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
                      .value = *flag.then,
                      .flags = kWriteDefault};
   Graph::Node added;
-  added.context = contexts_.of(gpu);
+  added.context = parts_.contexts.of(gpu);
   added.is_flag = true;
   const MemoryOperations all{.context = added.context,
                              .count = flag.waits && flag.then ? 2U : 1U,
@@ -152,33 +140,35 @@ void CudaDriver::add_flag(Graph& graph, const FlagRequest& flag,
   graph.nodes.push_back(std::move(added));
 }
 
-GraphHandle CudaDriver::instantiate(const std::vector<GraphNode>& nodes) {
+void CudaGraphs::add(Graph& graph, const GraphNode& node) {
+  Earlier after;
+  for (const int earlier : node.after)
+    after.push_back(graph.nodes[static_cast<std::size_t>(earlier)].pointer);
+  if (node.flag) add_flag(graph, *node.flag, after);
+  else if (node.kernel) add_kernel(graph, *node.kernel, after);
+  else if (node.reduction) add_reduction(graph, node, after);
+  else add_copy(graph, node.copy, after);
+}
+
+GraphHandle CudaGraphs::instantiate(const std::vector<GraphNode>& nodes) {
   const RelaxedCapture relaxed;
-  const Current current(contexts_.any());
+  const Current current(parts_.contexts.any());
   auto made = std::make_unique<Graph>(cuda_);
   made->imports_then = imports_.changes();
   check(cuda_.graph_create(&made->graph, 0), "cuGraphCreate");
-  for (const GraphNode& node : nodes) {
-    std::vector<GraphNodePointer> after;
-    for (const int earlier : node.after)
-      after.push_back(made->nodes[static_cast<std::size_t>(earlier)].pointer);
-    if (node.flag) add_flag(*made, *node.flag, after);
-    else if (node.kernel) add_kernel(*made, *node.kernel, after);
-    else if (node.reduction) add_reduction(*made, node, after);
-    else add_copy(*made, node.copy, after);
-  }
+  for (const GraphNode& node : nodes) add(*made, node);
   check(cuda_.graph_instantiate(&made->executable, made->graph, 0), "cuGraphInstantiate");
   return {reinterpret_cast<std::uintptr_t>(made.release())};
 }
 
-CudaDriver::Graph& CudaDriver::graph_of(GraphHandle handle) {
+CudaGraphs::Graph& CudaGraphs::graph_of(GraphHandle handle) {
   if (handle.value == 0)
     fail(ErrorCode::invalid_argument, "graph 0 does not exist", "it is no handle",
          "Pass a handle that instantiate returned.");
   return *reinterpret_cast<Graph*>(handle.value);
 }
 
-void CudaDriver::update_node(GraphHandle handle, int number, Address destination, Address source) {
+void CudaGraphs::update_node(GraphHandle handle, int number, Address destination, Address source) {
   Graph& graph = graph_of(handle);
   Graph::Node& node = graph.at(number);
   if (node.reduces) return set_memory(graph, number, {destination, destination, source});
@@ -192,17 +182,17 @@ void CudaDriver::update_node(GraphHandle handle, int number, Address destination
         "cuGraphExecMemcpyNodeSetParams");
 }
 
-void CudaDriver::update_kernel(GraphHandle handle, int number, const std::vector<Address>& memory) {
+void CudaGraphs::update_kernel(GraphHandle handle, int number, const std::vector<Address>& memory) {
   Graph& graph = graph_of(handle);
   const Graph::Node& node = graph.at(number);
   if (!node.kernel || node.reduces) fail_as_kernel(false);
   set_memory(graph, number, memory);
 }
 
-void CudaDriver::set_memory(Graph& graph, int number, const std::vector<Address>& memory) {
+void CudaGraphs::set_memory(Graph& graph, int number, const std::vector<Address>& memory) {
   Graph::Node& node = graph.at(number);
   KernelRequest changed = with_memory(*node.kernel, memory);
-  const LoadedKernel& loaded = kernel_of(changed);
+  const CudaKernel& loaded = CudaKernels::kernel_of(changed);
   const KernelRun run(loaded, loaded.ours.function, changed);
   const Current current(node.context);
   check(cuda_.graph_exec_set_kernel(graph.executable, node.pointer, &run.parameters()),
@@ -211,7 +201,7 @@ void CudaDriver::set_memory(Graph& graph, int number, const std::vector<Address>
 }
 
 // The same address may by now be another import, or none: its second mappings are others then.
-void CudaDriver::reach_imports(Graph& graph) {
+void CudaGraphs::reach_imports(Graph& graph) {
   const std::uint64_t now = imports_.changes();
   if (graph.imports_then == now) return;
   for (Graph::Node& node : graph.nodes) {
@@ -224,10 +214,10 @@ void CudaDriver::reach_imports(Graph& graph) {
   graph.imports_then = now;
 }
 
-void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
+void CudaGraphs::launch(GraphHandle graph, StreamHandle stream) {
   Graph& launched = graph_of(graph);
   reach_imports(launched);
-  const Current current(context_of(stream));
+  const Current current(parts_.streams.context_of(stream));
   check(cuda_.graph_launch(launched.executable, pointer_of(stream)), "cuGraphLaunch");
   std::set<std::shared_ptr<SecondMapping>> used;
   for (const Graph::Node& node : launched.nodes)
@@ -237,9 +227,9 @@ void CudaDriver::launch(GraphHandle graph, StreamHandle stream) {
 }
 
 // CUDA keeps a graph that still runs until it has finished.
-void CudaDriver::destroy_graph(GraphHandle graph) {
+void CudaGraphs::destroy(GraphHandle graph) {
   const RelaxedCapture relaxed;
-  const Current current(contexts_.any());
+  const Current current(parts_.contexts.any());
   delete &graph_of(graph);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/ignore_errors.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::cuda {
@@ -45,7 +46,7 @@ unsigned most_that_meet(const Functions& cuda, int gpu) {
 
 // All of them are of 64 bits, so that they lie in CUDA's buffer as in an array, whether the kernel
 // declares them one by one or as one structure.
-KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, FunctionPointer function,
+KernelRun::KernelRun(const CudaKernel& kernel, FunctionPointer function,
                      const KernelRequest& request) {
   const std::size_t words =
       std::max(kernel.parameters, request.values.size() + request.memory.size());
@@ -65,22 +66,31 @@ KernelRun::KernelRun(const CudaDriver::LoadedKernel& kernel, FunctionPointer fun
   parameters_.extra = extra_.data();
 }
 
-KernelHandle CudaDriver::load_kernel(PlaceId gpu, const Kernel& kernel) {
+CudaKernels::CudaKernels(const CudaGpus& gpus, Contexts& contexts, PeerLinks& peers,
+                         CudaStreams& streams, CudaMemory& memory)
+    : cuda_(functions()),
+      gpus_(gpus),
+      contexts_(contexts),
+      peers_(peers),
+      streams_(streams),
+      memory_(memory) {}
+
+KernelHandle CudaKernels::load(PlaceId gpu, const Kernel& kernel) {
   if (kernel.image.empty())
     fail(ErrorCode::invalid_argument, fmt::format("kernel '{}' cannot be loaded", kernel.name),
          "it has no image for GPUs", "Give it PTX or a cubin.");
-  auto loaded = std::make_unique<LoadedKernel>();
+  auto loaded = std::make_unique<CudaKernel>();
   loaded->gpu = gpu;
   loaded->kernel = kernel;
   loaded->parameters = kernel.parameters;
-  loaded->ours = load(kernel, contexts_.ours(ordinal(gpu)));
-  loaded->most_that_meet = most_that_meet(cuda_, ordinal(gpu));
+  loaded->ours = load(kernel, contexts_.ours(gpus_.ordinal(gpu)));
+  loaded->most_that_meet = most_that_meet(cuda_, gpus_.ordinal(gpu));
   return {reinterpret_cast<std::uintptr_t>(loaded.release())};
 }
 
-CudaDriver::LoadedIn CudaDriver::load(const Kernel& kernel, ContextPointer context) const {
+KernelInContext CudaKernels::load(const Kernel& kernel, ContextPointer context) const {
   const RelaxedCapture relaxed;
-  LoadedIn made{.context = context};
+  KernelInContext made{.context = context};
   const Current current(context);
   check_image(cuda_, cuda_.module_load(&made.module, kernel.image.c_str()), kernel.name,
               "cuModuleLoadData");
@@ -91,32 +101,32 @@ CudaDriver::LoadedIn CudaDriver::load(const Kernel& kernel, ContextPointer conte
 }
 
 // A kernel runs in streams of the context that it was loaded in.
-CudaDriver::LoadedIn CudaDriver::copy_for(LoadedKernel& loaded, StreamHandle stream) {
+KernelInContext CudaKernels::copy_for(CudaKernel& loaded, StreamHandle stream) {
   if (!is_foreign(stream) || !contexts_.are_own()) return loaded.ours;
   const std::scoped_lock lock(loaded.mutex);
   if (loaded.programs.module == nullptr)
-    loaded.programs = load(loaded.kernel, contexts_.of(ordinal(loaded.gpu)));
+    loaded.programs = load(loaded.kernel, contexts_.of(gpus_.ordinal(loaded.gpu)));
   return loaded.programs;
 }
 
-void CudaDriver::unload_kernel(KernelHandle kernel) {
+void CudaKernels::unload(KernelHandle kernel) {
   if (kernel.value == 0)
     fail(ErrorCode::invalid_argument, "kernel 0 does not exist", "it is no handle",
          "Pass a handle that load_kernel returned.");
   const RelaxedCapture relaxed;
-  const std::unique_ptr<LoadedKernel> loaded(reinterpret_cast<LoadedKernel*>(kernel.value));
-  for (const LoadedIn& copy : {loaded->programs, loaded->ours}) {
+  const std::unique_ptr<CudaKernel> loaded(reinterpret_cast<CudaKernel*>(kernel.value));
+  for (const KernelInContext& copy : {loaded->programs, loaded->ours}) {
     if (copy.module == nullptr) continue;
     const Current current(copy.context);
     check(cuda_.module_unload(copy.module), "cuModuleUnload");
   }
 }
 
-CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& request) const {
+CudaKernel& CudaKernels::kernel_of(const KernelRequest& request) {
   if (request.kernel.value == 0)
     fail(ErrorCode::invalid_argument, "kernel 0 does not exist", "it is no handle",
          "Pass a handle that load_kernel returned.");
-  auto& loaded = *reinterpret_cast<LoadedKernel*>(request.kernel.value);
+  auto& loaded = *reinterpret_cast<CudaKernel*>(request.kernel.value);
   if (loaded.gpu != request.gpu)
     fail(ErrorCode::invalid_argument, "a kernel cannot run there", "it was loaded for another GPU",
          "Load it for that GPU as well.");
@@ -127,15 +137,16 @@ CudaDriver::LoadedKernel& CudaDriver::kernel_of(const KernelRequest& request) co
 // Memory of other processes, of pools and of virtual addresses is mapped for some GPUs only, and
 // that of another context than the primary one not for us; registered memory may be known to one
 // context only.
-bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
+bool CudaKernels::reach(PlaceId gpu, Address address) {
   MemoryAccess access;
-  const auto memory = find_memory(address, &access);
+  const auto memory = memory_.find(address, &access);
   if (!memory || imports_.find(address)) return false;
   if (memory->kind == MemoryKind::device)
-    return access.shareable && access.context == contexts_.of(ordinal(memory->place)) &&
-           (memory->place == gpu || contexts_.reaches(ordinal(gpu), ordinal(memory->place)));
+    return access.shareable && access.context == contexts_.of(gpus_.ordinal(memory->place)) &&
+           (memory->place == gpu ||
+            peers_.reaches(gpus_.ordinal(gpu), gpus_.ordinal(memory->place)));
   if (memory->kind != MemoryKind::pinned) return false;
-  const Current current(contexts_.ours(ordinal(gpu)));
+  const Current current(contexts_.ours(gpus_.ordinal(gpu)));
   DevicePointer reached = 0;
   const Result result =
       cuda_.host_device_pointer(&reached, reinterpret_cast<void*>(address.value), 0);
@@ -143,22 +154,22 @@ bool CudaDriver::kernels_reach(PlaceId gpu, Address address) {
 }
 
 // GPUs reach each other's memory in contexts that are connected.
-void CudaDriver::connect_memory(const KernelRequest& request) {
-  const int own = ordinal(request.gpu);
+void CudaKernels::connect_memory(const KernelRequest& request) {
+  const int own = gpus_.ordinal(request.gpu);
   PlaceId last = request.gpu;
   for (const KernelMemory& memory : request.memory) {
-    if (memory.place == last || !is_gpu(memory.place)) continue;
-    const int other = ordinals_[memory.place.index()];
-    contexts_.require(own, other);
-    contexts_.reach(own, other);
+    if (memory.place == last || !gpus_.is_gpu(memory.place)) continue;
+    const int other = gpus_.ordinal(memory.place);
+    peers_.require(own, other);
+    peers_.reach(own, other);
     last = memory.place;
   }
 }
 
-void CudaDriver::run(const KernelRequest& request, StreamHandle stream) {
-  LoadedKernel& loaded = kernel_of(request);
+void CudaKernels::run(const KernelRequest& request, StreamHandle stream) {
+  CudaKernel& loaded = kernel_of(request);
   connect_memory(request);
-  const LoadedIn copy = copy_for(loaded, stream);
+  const KernelInContext copy = copy_for(loaded, stream);
   const KernelRun made(loaded, copy.function, request);
   const KernelParameters& run = made.parameters();
   const Current current(copy.context);
@@ -167,6 +178,19 @@ void CudaDriver::run(const KernelRequest& request, StreamHandle stream) {
                             run.threads_per_block[2], run.shared_bytes, pointer_of(stream),
                             run.parameters, run.extra),
         "cuLaunchKernel");
+}
+
+OwnKernel::~OwnKernel() {
+  if (!contexts_.usable()) return;
+  for (const auto& [gpu, kernel] : loaded_)
+    if (kernel.value != 0) ignore_errors([&, loaded = kernel] { kernels_.unload(loaded); });
+}
+
+KernelHandle OwnKernel::of(PlaceId gpu) {
+  const std::scoped_lock lock(mutex_);
+  KernelHandle& kernel = loaded_[gpu];
+  if (kernel.value == 0) kernel = kernels_.load(gpu, maker_());
+  return kernel;
 }
 
 }  // namespace polypath::cuda

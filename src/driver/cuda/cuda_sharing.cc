@@ -1,39 +1,41 @@
-// Memory that processes share by handles (CUDA IPC): of allocations that cuMemAlloc made.
+#include "driver/cuda/cuda_sharing.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/process_identity.h"
-#include "driver/cuda/cuda_driver.h"
-#include "driver/cuda/exported.h"
 
 namespace polypath::cuda {
 
-ExportedMemory CudaDriver::export_memory(Address address) {
-  if (auto pages = export_pages(address)) return std::move(*pages);
+CudaSharing::CudaSharing(const CudaGpus& gpus, Contexts& contexts, CudaMemory& memory)
+    : cuda_(functions()), gpus_(gpus), contexts_(contexts), memory_(memory) {}
+
+ExportedMemory CudaSharing::export_memory(Address address) {
+  if (const auto pages = memory_.pinned().find_shared(address)) return bytes_of(*pages);
   MemoryAccess access;
-  const auto memory = find_memory(address, &access);
+  const auto memory = memory_.find(address, &access);
   if (!memory || memory->kind != MemoryKind::device || !access.shareable || imports_.find(address))
     fail(ErrorCode::unsupported, fmt::format("0x{:x} cannot be shared", address.value),
          "only memory that this process has from cuMemAlloc or allocate_shareable can",
          "Allocate it there.");
-  SharedMemory shared;
+  ExportedAllocation shared;
   shared.exporter = this_process().value_or(ProcessIdentity{});
   shared.base = memory->base.value;
   shared.size = memory->size.value;
   shared.offset = address.value - memory->base.value;
-  check(cuda_.device_uuid(&shared.gpu, ordinal(memory->place)), "cuDeviceGetUuid");
-  const Current current(contexts_.of(ordinal(memory->place)));
+  check(cuda_.device_uuid(&shared.gpu, gpus_.ordinal(memory->place)), "cuDeviceGetUuid");
+  const Current current(contexts_.of(gpus_.ordinal(memory->place)));
   const RelaxedCapture relaxed;
   check(cuda_.ipc_export(&shared.handle, memory->base.value), "cuIpcGetMemHandle");
   return bytes_of(shared);
 }
 
 // The GPU among those that this process sees.
-int CudaDriver::owner_of(const SharedMemory& shared) const {
-  for (int gpu = 0; gpu < static_cast<int>(gpus_.size()); ++gpu) {
+int CudaSharing::owner_of(const ExportedAllocation& shared) const {
+  for (int gpu = 0; gpu < gpus_.count(); ++gpu) {
     GpuUuid uuid;
     if (cuda_.device_uuid(&uuid, gpu) == kSuccess && uuid == shared.gpu) return gpu;
   }
@@ -41,7 +43,7 @@ int CudaDriver::owner_of(const SharedMemory& shared) const {
 }
 
 // A process cannot open its own handle, nor need it.
-Address CudaDriver::open(const SharedMemory& shared, int gpu) {
+Address CudaSharing::open(const ExportedAllocation& shared, int gpu) {
   const auto self = this_process();
   if (self && *self == shared.exporter) return {};
   const ContextPointer context = contexts_.of(gpu);
@@ -59,18 +61,18 @@ Address CudaDriver::open(const SharedMemory& shared, int gpu) {
   return {static_cast<std::uintptr_t>(base)};
 }
 
-Address CudaDriver::import_memory(const ExportedMemory& memory, PlaceId gpu) {
-  static_assert(sizeof(SharedHostMemory) != sizeof(SharedMemory));
-  if (memory.size() == sizeof(SharedHostMemory)) return import_pages(memory);
-  if (memory.size() == sizeof(SharedMemory)) return import_device(memory, gpu);
+Address CudaSharing::import_memory(const ExportedMemory& memory, PlaceId gpu) {
+  static_assert(sizeof(ExportedPages) != sizeof(ExportedAllocation));
+  if (memory.size() == sizeof(ExportedPages)) return import_pages(memory);
+  if (memory.size() == sizeof(ExportedAllocation)) return import_device(memory, gpu);
   fail(ErrorCode::invalid_argument, "memory cannot be imported",
        fmt::format("{} bytes name none", memory.size()), "Pass what export_memory returned.");
 }
 
-Address CudaDriver::import_device(const ExportedMemory& memory, PlaceId gpu) {
-  SharedMemory shared;
+Address CudaSharing::import_device(const ExportedMemory& memory, PlaceId gpu) {
+  ExportedAllocation shared;
   std::memcpy(&shared, memory.data(), sizeof shared);
-  const Address base = open(shared, ordinal(gpu));
+  const Address base = open(shared, gpus_.ordinal(gpu));
   const Address begin = base.value != 0 ? base : Address{static_cast<std::uintptr_t>(shared.base)};
   const Address address = begin + Bytes{shared.offset};
   const std::scoped_lock lock(mutex_);
@@ -78,7 +80,25 @@ Address CudaDriver::import_device(const ExportedMemory& memory, PlaceId gpu) {
   return address;
 }
 
-void CudaDriver::release_import(Address address) {
+// Memory of this very process is registered already.
+Address CudaSharing::import_pages(const ExportedMemory& memory) {
+  ExportedPages shared;
+  std::memcpy(&shared, memory.data(), sizeof shared);
+  const auto self = this_process();
+  Address base{static_cast<std::uintptr_t>(shared.base)};
+  std::unique_ptr<SharedPages> pages;
+  if (!self || *self != shared.pages.owner) {
+    pages = memory_.pinned().open(shared.pages);
+    base = {reinterpret_cast<std::uintptr_t>(pages->begin())};
+  }
+  const Address address = base + Bytes{shared.offset};
+  const std::scoped_lock lock(mutex_);
+  opened_.emplace(address, pages ? base : Address{});
+  if (pages) opened_pages_[base] = std::move(pages);
+  return address;
+}
+
+void CudaSharing::release_import(Address address) {
   std::unique_lock lock(mutex_);
   const auto found = opened_.find(address);
   if (found == opened_.end())
@@ -88,7 +108,7 @@ void CudaDriver::release_import(Address address) {
   opened_.erase(found);
   auto pages = opened_pages_.extract(base);
   lock.unlock();
-  if (!pages.empty()) return release_pages(std::move(pages.mapped()));
+  if (!pages.empty()) return memory_.pinned().release(std::move(pages.mapped()));
   if (base.value == 0) return;
   const auto import = imports_.find(base);
   imports_.remove(base);

@@ -2,14 +2,18 @@
 // The message between processes about memory that they share: the bytes of ExportedMemory. Their
 // number tells which of the two it is.
 
+#include <cstdint>
 #include <cstring>
 
-#include "driver/cuda/cuda_driver.h"
+#include "core/process_identity.h"
+#include "core/shared_pages.h"
+#include "driver/cuda/cuda_types.h"
+#include "driver/driver.h"
 
 namespace polypath::cuda {
 
 /// Of a GPU, by a handle of CUDA's.
-struct CudaDriver::SharedMemory {
+struct ExportedAllocation {
   IpcHandle handle;
   GpuUuid gpu;
   ProcessIdentity exporter;
@@ -19,7 +23,7 @@ struct CudaDriver::SharedMemory {
 };
 
 /// Of the host.
-struct CudaDriver::SharedHostMemory {
+struct ExportedPages {
   SharedPages::Name pages;
   std::uint64_t base = 0;    ///< where the exporter has them
   std::uint64_t offset = 0;  ///< of the address in them

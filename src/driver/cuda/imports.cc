@@ -15,11 +15,9 @@
 namespace polypath::cuda {
 namespace {
 
-const Functions& driver() { return DriverLibrary::get().functions; }
-
 bool create(EventPointer& event) {
   const RelaxedCapture relaxed;
-  return driver().event_create(&event, kEventDisableTiming) == kSuccess;
+  return functions().event_create(&event, kEventDisableTiming) == kSuccess;
 }
 
 // The entry that contains the address; null if there is none.
@@ -41,7 +39,7 @@ std::uint64_t id_of_memory(Address address) {
   std::uint64_t id = 0;
   std::array<int, 1> which = {kPointerBufferId};
   std::array<void*, 1> data = {&id};
-  const Result result = driver().pointer_attributes(1, which.data(), data.data(), address.value);
+  const Result result = functions().pointer_attributes(1, which.data(), data.data(), address.value);
   return result == kSuccess ? id : 0;
 }
 
@@ -50,7 +48,7 @@ SecondMapping::SecondMapping(const IpcHandle& handle, ContextPointer context)
   const Current current(context);
   const RelaxedCapture relaxed;
   DevicePointer opened = 0;
-  check(driver().ipc_open(&opened, handle, kIpcLazyPeerAccess), "cuIpcOpenMemHandle");
+  check(functions().ipc_open(&opened, handle, kIpcLazyPeerAccess), "cuIpcOpenMemHandle");
   base_ = {static_cast<std::uintptr_t>(opened)};
 }
 
@@ -60,8 +58,8 @@ SecondMapping::~SecondMapping() {
   try {
     const Current current(context_);
     const RelaxedCapture relaxed;
-    if (wait_for_uses()) driver().ipc_close(base_.value);
-    for (const auto& [queue, use] : uses_) driver().event_destroy(use.event);
+    if (wait_for_uses()) functions().ipc_close(base_.value);
+    for (const auto& [queue, use] : uses_) functions().event_destroy(use.event);
   } catch (const Error&) {
     // The context is gone, and everything in it.
   }
@@ -77,7 +75,7 @@ bool SecondMapping::are_alive() const {
 
 bool SecondMapping::wait_for_uses() {
   for (const auto& [queue, use] : uses_)
-    if (driver().event_synchronize(use.event) != kSuccess) return false;
+    if (functions().event_synchronize(use.event) != kSuccess) return false;
   return true;
 }
 
@@ -88,7 +86,7 @@ void SecondMapping::note_use(StreamHandle stream) {
   const std::scoped_lock lock(mutex_);
   Use& use = uses_[queue];
   if (use.event == nullptr) {
-    driver().context_current(&use.context);
+    functions().context_current(&use.context);
     use.context_id = id_of(use.context);
     if (!create(use.event)) {
       uses_.erase(queue);
@@ -96,7 +94,7 @@ void SecondMapping::note_use(StreamHandle stream) {
       return;
     }
   }
-  lost_ |= driver().event_record(use.event, pointer_of(stream)) != kSuccess;
+  lost_ |= functions().event_record(use.event, pointer_of(stream)) != kSuccess;
 }
 
 void SecondMapping::abandon() {

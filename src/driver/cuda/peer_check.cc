@@ -24,8 +24,6 @@ constexpr auto kTimeout = std::chrono::seconds(1);
 constexpr int kLooks = 4000;
 constexpr auto kPause = std::chrono::microseconds(20);
 
-const Functions& driver() { return DriverLibrary::get().functions; }
-
 // Pinned, because a copy to pageable memory waits for other streams of its context; and kept for
 // the next trial, because giving it back waits, too. It ends with the context in which it was
 // registered.
@@ -49,8 +47,8 @@ class TrialBytes {
     leave();
     pages_ = std::make_unique<HostPages>(kTrialBytes);
     const Current current(context);
-    if (pages_->begin() == nullptr || driver().host_register(pages_->begin(), kTrialBytes.value,
-                                                             kHostRegisterPortable) != kSuccess)
+    if (pages_->begin() == nullptr || functions().host_register(pages_->begin(), kTrialBytes.value,
+                                                                kHostRegisterPortable) != kSuccess)
       pages_.reset();
     context_ = context;
     context_id_ = id_of(context);
@@ -69,7 +67,7 @@ class CheckedPlace {
     if (!memory_) return;
     stream_ = StreamRoom::of_process().take(gpu.context);
     const Current current(gpu.context);
-    if (stream_ == nullptr && driver().stream_create(&stream_, kStreamNonBlocking) != kSuccess)
+    if (stream_ == nullptr && functions().stream_create(&stream_, kStreamNonBlocking) != kSuccess)
       stream_ = nullptr;
   }
   CheckedPlace(const CheckedPlace&) = delete;
@@ -91,7 +89,7 @@ class CheckedPlace {
     if (call(stream_) != kSuccess) return false;
     const auto until = std::chrono::steady_clock::now() + kTimeout;
     Result result = kNotReady;
-    for (int looks = 0; (result = driver().stream_query(stream_)) == kNotReady; ++looks) {
+    for (int looks = 0; (result = functions().stream_query(stream_)) == kNotReady; ++looks) {
       if (looks > kLooks && std::chrono::steady_clock::now() > until) return false;
       std::this_thread::sleep_for(kPause);
     }
@@ -123,7 +121,7 @@ class PeerCheck {
   Arrival way(CheckedPlace& from, CheckedPlace& to, unsigned seed) {
     const auto sent = trial_bytes(seed);
     const auto copy = [&](StreamPointer stream) {
-      return driver().copy_between(to.memory(), from.memory(), kTrialBytes.value, stream);
+      return functions().copy_between(to.memory(), from.memory(), kTrialBytes.value, stream);
     };
     if (!put(from, sent) || !put(to, trial_bytes(seed + 7)) || !accessing_.does(copy) || !get(to)) {
       accessing_.keep();
@@ -137,13 +135,13 @@ class PeerCheck {
   [[nodiscard]] bool put(CheckedPlace& place, const std::vector<std::byte>& bytes) {
     std::memcpy(host_, bytes.data(), kTrialBytes.value);
     return place.does([&](StreamPointer stream) {
-      return driver().copy_in(place.memory(), host_, kTrialBytes.value, stream);
+      return functions().copy_in(place.memory(), host_, kTrialBytes.value, stream);
     });
   }
   [[nodiscard]] bool get(CheckedPlace& place) {
     std::memset(host_, 0, kTrialBytes.value);
     return place.does([&](StreamPointer stream) {
-      return driver().copy_out(host_, place.memory(), kTrialBytes.value, stream);
+      return functions().copy_out(host_, place.memory(), kTrialBytes.value, stream);
     });
   }
 

@@ -28,26 +28,32 @@ bool can_be_used(const FoundSplit& split, const std::vector<Path>& usable) {
 }
 
 // Takes results of searches for the very same request, with nothing beside it and nothing left out.
-void Planner::recall(const FoundPlans& found) {
+void Recipes::recall(const FoundPlans& found) {
   for (auto each = found.recipes.rbegin(); each != found.recipes.rend(); ++each) {
-    if (!can_be_used(each->split, usable_paths(each->source, each->destination))) continue;
+    if (!can_be_used(each->split, paths_.of(each->source, each->destination, {}))) continue;
     PlanOptions options;
     options.both_ways = each->both_ways;
     recipes_.insert({each->source, each->destination, each->size, options, {}, each->executor},
                     {each->split, {}});
   }
+}
+
+void Recipes::add_found(FoundPlans& all) const {
+  recipes_.for_each([&](const Key& key, const Draft& draft) {
+    const auto& [source, destination, size, options, load, executor] = key;
+    if (load.empty() && options.left_out.empty())
+      all.recipes.push_back({source, destination, size, options.both_ways, executor, draft.paths});
+  });
+}
+
+void SmallestPlanned::recall(const FoundPlans& found) {
   for (auto each = found.smallest.rbegin(); each != found.smallest.rend(); ++each)
     if (each->smallest >= kNeverPlannedBelow && each->smallest <= kAlwaysPlanned)
       smallest_.insert({each->source, each->destination, each->asked, {}}, each->smallest);
 }
 
-void Planner::add_found(FoundPlans& all) const {
-  recipes_.for_each([&](const RecipeKey& key, const Draft& draft) {
-    const auto& [source, destination, size, options, load, executor] = key;
-    if (load.empty() && options.left_out.empty())
-      all.recipes.push_back({source, destination, size, options.both_ways, executor, draft.paths});
-  });
-  smallest_.for_each([&](const SmallestKey& key, Bytes smallest) {
+void SmallestPlanned::add_found(FoundPlans& all) const {
+  smallest_.for_each([&](const Key& key, Bytes smallest) {
     const auto& [source, destination, asked, left_out] = key;
     if (left_out.empty()) all.smallest.push_back({source, destination, asked, smallest});
   });

@@ -1,26 +1,27 @@
 #pragma once
-// Declarations that only the planner's sources share.
+// A request with everything that follows from it, for the parts of the planner.
 
 #include <map>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "plan/single/planner.h"
+#include "plan/load.h"
+#include "plan/options.h"
+#include "plan/single/contention.h"
 
 namespace polypath {
 
-/// A request with everything that follows from it.
-struct Planner::Request {
+struct PlannerRequest {
   PlaceId source;
   PlaceId destination;
   Bytes bytes;
   const PlanOptions* options = nullptr;
   const ConcurrentTransfers* concurrent = nullptr;
-  LoadSignature load = {};                     // what they take
-  std::vector<Path> paths = {};                // all there are, direct first
-  Bytes smallest = {};                         // smaller messages are one native copy
-  std::map<Path, Seconds> with_one_more = {};  // what the plan would take with this path, too
-  std::vector<Path> harmful = {};  // some plan over them would have harmed the concurrent
+  LoadSignature load = {};                     ///< what they take
+  std::vector<Path> paths = {};                ///< all there are, direct first
+  Bytes smallest = {};                         ///< smaller messages are one native copy
+  std::map<Path, Seconds> with_one_more = {};  ///< the plan's time with this path, too
+  std::vector<Path> harmful = {};  ///< some plan over them would have harmed the concurrent
 };
 
 /// All paths, the direct one first. Error (invalid_argument) if there is none.
@@ -35,15 +36,10 @@ void check_size(Bytes bytes);
 /// True if a plan that the caller leaves to `choice` may run like that.
 bool allows(std::optional<Executor> choice, Executor executor);
 
-/// "host" means the host place nearest to the GPU that sends, else to the one that receives. Other
-/// names stay.
-std::string resolve(const Machine& machine, PlaceId source, PlaceId destination,
-                    const std::string& name);
+/// True if it may have several paths at all.
+bool may_split(const PlannerRequest& request);
 
-/// True if the path stages where the calibration found no latency.
-bool rests_on_missing(const Machine& machine, const Path& path);
-
-/// True for a split by the caller or by a table that stages bytes where nothing may be.
-bool uses_left_out(const Machine& machine, const Draft& draft, const LeftOutRelays& relays);
+/// How several paths would run where one native copy is chosen.
+Executor executor_of_more(const PlannerRequest& request);
 
 }  // namespace polypath

@@ -1,12 +1,10 @@
-// Which paths a plan may use.
+#include "plan/single/allowed_paths.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "plan/load.h"
-#include "plan/single/planner.h"
-#include "plan/single/planner_request.h"
 
 namespace polypath {
 namespace {
@@ -48,62 +46,58 @@ bool uses_left_out(const Machine& machine, const Draft& draft, const LeftOutRela
   });
 }
 
-// The direct path and every other that the settings allow and that nothing bars. Relays that are
-// equally good are taken in turn from the transfer's own GPU on: the ranks of a node, which each
-// choose for themselves, else had contexts and staging memory on the same few.
-std::vector<Path> Planner::candidates(const Request& request) const {
+std::vector<Path> AllowedPaths::of(const PlannerRequest& request) const {
   std::vector<Path> allowed{request.paths.front()};
   for (const Path& path : request.paths)
     if (path.staged() && is_selected(request, path) && barred(request, path).empty())
       allowed.push_back(path);
-  const bool from_gpu = machine().place(request.source).kind == PlaceKind::gpu;
+  const bool from_gpu = model_.machine().place(request.source).kind == PlaceKind::gpu;
   const PlaceId own = from_gpu ? request.source : request.destination;
   std::stable_sort(allowed.begin() + 1, allowed.end(), [&](const Path& a, const Path& b) {
-    return turn_of(machine(), own, a) < turn_of(machine(), own, b);
+    return turn_of(model_.machine(), own, a) < turn_of(model_.machine(), own, b);
   });
   return allowed;
 }
 
-std::vector<Path> Planner::usable_paths(PlaceId source, PlaceId destination,
-                                        const PlanOptions& options) const {
-  return candidates({.source = source,
-                     .destination = destination,
-                     .bytes = {},
-                     .options = &options,
-                     .paths = joining_paths(machine(), source, destination)});
+std::vector<Path> AllowedPaths::of(PlaceId source, PlaceId destination,
+                                   const PlanOptions& options) const {
+  return of(PlannerRequest{.source = source,
+                           .destination = destination,
+                           .bytes = {},
+                           .options = &options,
+                           .paths = joining_paths(model_.machine(), source, destination)});
 }
 
-std::string Planner::why_not(PlaceId source, PlaceId destination, const Path& path,
-                             const PlanOptions& options) const {
-  if (!path.staged()) return "";
-  const Request request{
-      .source = source, .destination = destination, .bytes = {}, .options = &options};
-  const std::string reason = barred(request, path);
-  return reason.empty() && !is_selected(request, path) ? "left out by the settings" : reason;
+std::string AllowedPaths::why_not(const PlannerRequest& request, const Path& path) const {
+  std::string reason = barred(request, path);
+  if (reason.empty() && path.staged() && !is_selected(request, path))
+    return "left out by the settings";
+  return reason;
 }
 
 // By the settings.
-bool Planner::is_selected(const Request& request, const Path& path) const {
-  const std::string name = name_of(machine(), path);
+bool AllowedPaths::is_selected(const PlannerRequest& request, const Path& path) const {
+  const std::string name = name_of(model_.machine(), path);
   const auto listed = [&](const std::vector<std::string>& names) {
     return contains(names, name) ||
            (contains(names, "host") &&
-            name == resolve(machine(), request.source, request.destination, "host"));
+            name == resolve(model_.machine(), request.source, request.destination, "host"));
   };
-  return (settings_.include.empty() || listed(settings_.include)) && !listed(settings_.exclude);
+  return (model_.settings().include.empty() || listed(model_.settings().include)) &&
+         !listed(model_.settings().exclude);
 }
 
 // Why a path must not be used, as words; empty if it may be. A path must not slow down a transfer
 // that is in flight already: on a loaded resource there must be room for its whole rate.
-std::string Planner::barred(const Request& request, const Path& path) const {
-  if (const auto why = left_out(machine(), path, request.options->left_out))
+std::string AllowedPaths::barred(const PlannerRequest& request, const Path& path) const {
+  if (const auto why = left_out(model_.machine(), path, request.options->left_out))
     return fmt::format("left out by the engine: {}", describe(*why));
-  if (rests_on_missing(machine(), path) && !request.options->forced())
+  if (rests_on_missing(model_.machine(), path) && !request.options->forced())
     return fmt::format(
         "the calibration found no staging latency of {}, and no plan rests on a nominal one (run "
         "'polypath calibrate' again when nothing else runs on the machine)",
-        name_of(machine(), path));
-  if (!request.options->forced() && overloads(predictor_, path, request.load))
+        name_of(model_.machine(), path));
+  if (!request.options->forced() && overloads(model_.predictor(), path, request.load))
     return "a transfer in flight already fills what it would use";
   return "";
 }

@@ -1,4 +1,4 @@
-// Plans whose paths, shares or chunk counts the caller or a table fixes.
+#include "plan/single/fixed_splits.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "plan/single/allowed_paths.h"
 #include "plan/single/explain.h"
-#include "plan/single/planner.h"
-#include "plan/single/planner_request.h"
 
 namespace polypath {
 namespace {
@@ -27,25 +26,46 @@ void check_shares(const std::map<std::string, double>& shares) {
          "Correct them.");
 }
 
+// A table of this machine must name paths that it has, or the first copy would stumble.
+void check_tuned(const Machine& machine, const TunedTable& table) {
+  if (table.machine != machine.name) return;
+  for (const TunedEntry& entry : table.entries) {
+    try {
+      const PlaceId source = machine.find_place(entry.source);
+      const PlaceId destination = machine.find_place(entry.destination);
+      (void)named_paths(machine, source, destination, entry.shares);
+      (void)named_paths(machine, source, destination, {entry.chunks.begin(), entry.chunks.end()});
+    } catch (const Error& error) {
+      fail(ErrorCode::invalid_setting, "POLYPATH_TUNED cannot be used", error.what(),
+           "Write the file anew with 'polypath tune --output'.");
+    }
+  }
+}
+
 }  // namespace
 
-std::optional<Draft> Planner::tuned(const Request& request, Executor executor) const {
-  const Machine& machine = predictor_.machine();
+FixedSplits::FixedSplits(const PlanModel& model) : model_(model) {
+  if (!model.settings().tuned.empty()) tuned_ = read_tuned(model.settings().tuned);
+  check_tuned(model.machine(), tuned_);
+}
+
+std::optional<Draft> FixedSplits::tuned(const PlannerRequest& request, Executor executor) const {
+  const Machine& machine = model_.machine();
   if (tuned_.machine != machine.name || !request.load.empty()) return std::nullopt;
   const TunedEntry* entry =
       tuned_.find(machine.place(request.source).name, machine.place(request.destination).name,
                   request.bytes, executor);
   if (entry == nullptr) return std::nullopt;
-  Draft draft = with_shares(request, optimiser(request, executor, request.bytes), entry->shares,
-                            entry->chunks);
+  Draft draft = with_shares(request, model_.optimiser(request, executor, request.bytes),
+                            entry->shares, entry->chunks);
   if (uses_left_out(machine, draft, request.options->left_out)) return std::nullopt;
   for (const PathDraft& part : draft.paths)
     if (rests_on_missing(machine, part.path)) return std::nullopt;
   return draft;
 }
 
-Draft Planner::forced(const Request& request, Executor executor) const {
-  const Optimiser exact = optimiser(request, executor, request.bytes);
+Draft FixedSplits::forced(const PlannerRequest& request, Executor executor) const {
+  const Optimiser exact = model_.optimiser(request, executor, request.bytes);
   const PlanOptions& options = *request.options;
   if (!options.shares.empty()) return with_shares(request, exact, options.shares, options.chunks);
   std::map<std::string, double> marks;
@@ -55,7 +75,7 @@ Draft Planner::forced(const Request& request, Executor executor) const {
            "a plan has it once or not at all", "Remove one of them.");
   std::vector<Path> paths;
   for (const auto& [path, mark] :
-       named_paths(predictor_.machine(), request.source, request.destination, marks))
+       named_paths(model_.machine(), request.source, request.destination, marks))
     paths.push_back(path);
   Draft draft = exact.closed_form(paths);
   apply_chunks(request, draft);
@@ -63,17 +83,17 @@ Draft Planner::forced(const Request& request, Executor executor) const {
   return draft;
 }
 
-Draft Planner::with_shares(const Request& request, const Optimiser& exact,
-                           const std::map<std::string, double>& shares,
-                           const std::map<std::string, int>& chunks) const {
+Draft FixedSplits::with_shares(const PlannerRequest& request, const Optimiser& exact,
+                               const std::map<std::string, double>& shares,
+                               const std::map<std::string, int>& chunks) const {
   check_shares(shares);
   Draft draft;
-  const auto paths = named_paths(predictor_.machine(), request.source, request.destination, shares);
+  const auto paths = named_paths(model_.machine(), request.source, request.destination, shares);
   for (const auto& [path, share] : paths) {
     const Bytes bytes{static_cast<std::uint64_t>(share * request.bytes.real())};
     draft.paths.push_back({path, share, exact.chunk_count(path, bytes), 0});
   }
-  Request with_chunks = request;
+  PlannerRequest with_chunks = request;
   PlanOptions options = *request.options;
   options.chunks = chunks;
   with_chunks.options = &options;
@@ -82,57 +102,19 @@ Draft Planner::with_shares(const Request& request, const Optimiser& exact,
   return draft;
 }
 
-PlanPointer Planner::with_split(const Plan& plan, const Split& split) const {
-  const PlanOptions options;
-  const ConcurrentTransfers alone;
-  const Request request{plan.source, plan.destination, plan.bytes, &options, &alone};
-  const Optimiser exact = optimiser(request, plan.executor(), plan.bytes);
-  Draft draft;
-  for (const PathShape& part : plan.shape.paths) {
-    const auto share = split.shares.find(name_of(machine(), part.path));
-    if (!split.shares.empty() && share == split.shares.end()) continue;
-    const int equal = static_cast<int>(part.chunks.size()) - part.taper;
-    draft.paths.push_back(
-        {.path = part.path,
-         .share = split.shares.empty() ? part.bytes().real() / plan.bytes.real() : share->second,
-         .chunks = std::max(1.0, equal * split.chunks),
-         .taper = part.taper});
-  }
-  exact.evaluate(draft);
-  auto changed = std::make_shared<Plan>(plan);
-  finish(request, draft, plan.executor(), *changed);
-  explain_split(draft.prediction, *changed);
-  return changed;
-}
-
-// Paths that were in the plan stay in its reasons.
-void Planner::explain_split(const Prediction& prediction, Plan& plan) const {
-  const Explainer explainer(predictor_, plan,
-                            {.least_gain = {},
-                             .smallest_planned = {},
-                             .in_use = {},
-                             .time_with = {},
-                             .asked = "as measured"});
-  for (PathDecision& decision : plan.decisions) {
-    if (!decision.included) continue;
-    decision = explainer.decide(decision.path, prediction, {}, true);
-    if (!decision.included) decision.reason = "with the measured shares it would carry nothing";
-  }
-}
-
-// Before anything is planned: a plan that turns out to be one native copy has no chunks to count.
-void Planner::check_chunks(const Request& request) const {
+void FixedSplits::check_chunks(const PlannerRequest& request) const {
   const PlanOptions& options = *request.options;
   for (const auto& [name, count] : options.chunks) {
     if (count < 1 || count > 1 << 20)
       fail(ErrorCode::invalid_argument,
            fmt::format("chunk count {}={} cannot be used", name, count),
            "a path carries at least one chunk", "Give a count from 1 to 1048576.");
-    const std::string resolved = resolve(machine(), request.source, request.destination, name);
+    const std::string resolved =
+        resolve(model_.machine(), request.source, request.destination, name);
     const auto same = [&](const std::string& other) {
-      return resolve(machine(), request.source, request.destination, other) == resolved;
+      return resolve(model_.machine(), request.source, request.destination, other) == resolved;
     };
-    if (resolved != "direct") (void)machine().find_place(resolved);
+    if (resolved != "direct") (void)model_.machine().find_place(resolved);
     if (options.forced() && std::ranges::none_of(options.path_names(), same))
       fail(ErrorCode::invalid_argument,
            fmt::format("chunk count of path '{}' cannot be used", name),
@@ -141,8 +123,8 @@ void Planner::check_chunks(const Request& request) const {
   }
 }
 
-void Planner::apply_chunks(const Request& request, Draft& draft) const {
-  const Machine& machine = predictor_.machine();
+void FixedSplits::apply_chunks(const PlannerRequest& request, Draft& draft) const {
+  const Machine& machine = model_.machine();
   for (const auto& [name, count] : request.options->chunks) {
     const std::string resolved = resolve(machine, request.source, request.destination, name);
     for (PathDraft& part : draft.paths)

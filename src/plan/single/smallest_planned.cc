@@ -1,9 +1,6 @@
-// From which size on messages are planned, where no setting says so.
+#include "plan/single/smallest_planned.h"
 
 #include <algorithm>
-
-#include "plan/single/planner.h"
-#include "plan/single/planner_request.h"
 
 namespace polypath {
 namespace {
@@ -23,33 +20,40 @@ bool has_direct_path(const std::vector<Path>& paths) {
 
 }  // namespace
 
-Bytes Planner::smallest_planned(PlaceId source, PlaceId destination, Bytes bytes,
-                                const PlanOptions& options) {
-  if (settings_.min_message) return *settings_.min_message;
+SmallestPlanned::SmallestPlanned(const PlanModel& model, const AllowedPaths& paths,
+                                 PlansAlone& alone)
+    : model_(model),
+      paths_(paths),
+      alone_(alone),
+      smallest_(static_cast<std::size_t>(model.settings().plan_cache)) {}
+
+Bytes SmallestPlanned::of(PlaceId source, PlaceId destination, Bytes bytes,
+                          const PlanOptions& options) {
+  if (model_.settings().min_message) return *model_.settings().min_message;
   if (bytes >= kAlwaysPlanned || options.executor == Executor::native) return kAlwaysPlanned;
   PlanOptions asked;
   asked.executor = options.executor, asked.left_out = options.left_out;
-  const SmallestKey key{source, destination, asked.executor, asked.left_out};
+  const Key key{source, destination, asked.executor, asked.left_out};
   if (const Bytes* known = smallest_.find(key)) return *known;
   const ConcurrentTransfers nobody;
-  Request request{.source = source,
-                  .destination = destination,
-                  .bytes = {},
-                  .options = &asked,
-                  .concurrent = &nobody,
-                  .paths = find_paths(machine(), source, destination)};
+  PlannerRequest request{.source = source,
+                         .destination = destination,
+                         .bytes = {},
+                         .options = &asked,
+                         .concurrent = &nobody,
+                         .paths = find_paths(model_.machine(), source, destination)};
   if (asked.left_out.empty()) ++searches_;
-  return smallest_.insert(key, search_smallest(request));
+  return smallest_.insert(key, search(request));
 }
 
 // Searches for a threshold: a plan that gains at one size gains at a larger one.
-Bytes Planner::search_smallest(Request& request) {
+Bytes SmallestPlanned::search(PlannerRequest& request) {
   if (!has_direct_path(request.paths)) return kAlwaysPlanned;
   const std::vector<Bytes> sizes = sizes_that_may_gain(request);
   const auto stays_native = [&](Bytes bytes) {
     request.bytes = bytes;
     Executor executor = Executor::native;
-    (void)choose_alone(request, executor);
+    (void)alone_.choose(request, executor);
     return executor == Executor::native;
   };
   const auto found = std::partition_point(sizes.begin(), sizes.end(), stays_native);
@@ -57,34 +61,36 @@ Bytes Planner::search_smallest(Request& request) {
 }
 
 // No plan over several paths is over before the first bytes on some staged path are.
-std::vector<Bytes> Planner::sizes_that_may_gain(const Request& request) const {
+std::vector<Bytes> SmallestPlanned::sizes_that_may_gain(const PlannerRequest& request) const {
   Seconds quickest = Seconds::infinity();
-  for (const Path& path : candidates(request)) {
+  for (const Path& path : paths_.of(request)) {
     if (!path.staged()) continue;
     for (const Executor executor : {Executor::stream, Executor::graph})
-      quickest =
-          std::min(quickest,
-                   predictor_.predict({executor, {{path, {512_B}}}}, settings_.staging_slots).time);
+      quickest = std::min(
+          quickest, model_.predictor()
+                        .predict({executor, {{path, {512_B}}}}, model_.settings().staging_slots)
+                        .time);
   }
   std::vector<Bytes> sizes = classes();
   std::erase_if(sizes, [&](Bytes bytes) {
-    Request sized = request;
+    PlannerRequest sized = request;
     sized.bytes = bytes;
-    return to_beat_natively(sized, native(sized).prediction.time) <= quickest;
+    return model_.to_beat(sized, model_.native(sized).prediction.time) <= quickest;
   });
   return sizes;
 }
 
-Bytes Planner::least_smallest_planned() const {
-  if (settings_.min_message) return *settings_.min_message;
+Bytes SmallestPlanned::least() const {
+  if (model_.settings().min_message) return *model_.settings().min_message;
   const PlanOptions options;
   Bytes least = kAlwaysPlanned;
-  for (const Hop& hop : machine().hops) {
-    const Request request{.source = hop.source,
-                          .destination = hop.destination,
-                          .bytes = {},
-                          .options = &options,
-                          .paths = find_paths(machine(), hop.source, hop.destination)};
+  for (const Hop& hop : model_.machine().hops) {
+    const PlannerRequest request{
+        .source = hop.source,
+        .destination = hop.destination,
+        .bytes = {},
+        .options = &options,
+        .paths = find_paths(model_.machine(), hop.source, hop.destination)};
     if (!has_direct_path(request.paths)) continue;
     const std::vector<Bytes> sizes = sizes_that_may_gain(request);
     if (!sizes.empty()) least = std::min(least, sizes.front());
