@@ -22,7 +22,7 @@ NODES = (2, 4)
 NODE_SIZES = (8 << 20, 64 << 20, 256 << 20, 1 << 30)
 ORDER_SIZES = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 ORDERS: dict[str, tuple[str, ...]] = {
-    "fixed": (), "any": ("--any-order",), "of the ranks": ("--algorithms", "chain"),
+    "fixed": (), "any": ("--any-order",), "by chain": ("--algorithms", "chain"),
 }  # fmt: skip
 NETWORK = 12e9  # bytes/s of a node of mist, nominal
 ORDER_FILE = RESULTS / "plans" / "order_among_nodes.json"
@@ -172,4 +172,4 @@ def order_block() -> str:
 
 def _order_cell(entry: Document) -> str:
     time = f"{1e6 * entry['predicted_seconds']:.0f}"
-    return time if entry["order"] == "of the ranks" else f"{entry['algorithm']} {time}"
+    return time if entry["order"] == "by chain" else f"{entry['algorithm']} {time}"
