@@ -3,8 +3,8 @@
 
 A class has one purpose, so it has at most 25 methods (constructors and operators are not counted)
 and 12 fields, and is written in two source files at most. LARGER names those that have more, with
-what they have now: they may shrink, and no other may join them. An interface to a driver has as many
-functions as the driver, and so has a class that implements it by forwarding to its parts.
+what they have now: they may shrink, and no other may join them. An interface to a driver has as
+many functions as the driver, and so has a class that implements it by forwarding to its parts.
 """
 
 from __future__ import annotations
