@@ -20,7 +20,7 @@ class OneKernel {
  public:
   OneKernel()
       : machine_(load_machine("h200x8")),
-        driver_(machine_),
+        driver_(machine_, {.peer_access = false}),  // no bytes arrive here
         hops_(driver_, machine_, Settings{}),
         executor_(driver_, hops_),
         kernel_(driver_.load_kernel({0}, kernel())),

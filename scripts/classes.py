@@ -3,7 +3,8 @@
 
 A class has one purpose, so it has at most 25 methods (constructors and operators are not counted)
 and 12 fields, and is written in two source files at most. LARGER names those that have more, with
-what they have now: they may shrink, and no other may join them.
+what they have now: they may shrink, and no other may join them. An interface to a driver has as
+many functions as the driver, and so has a class that implements it by forwarding to its parts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Builder": (25, 13, 2),
     "ChaoticRunner": (42, 14, 2),
     "CommunicatorState": (27, 20, 2),
-    "Composer": (38, 15, 2),
     "CudaDriver": (49, 13, 1),  # the interface, a field per part
     "Driver": (48, 12, 2),  # the interface: one function per call
     "Fluid": (27, 14, 2),
@@ -46,12 +46,11 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "RankMemory": (25, 13, 2),
     "RankOrder": (25, 15, 2),
     "RankRun": (25, 18, 2),
-    "Recorder": (34, 25, 2),
-    "Runner": (33, 12, 2),
+    "Runner": (33, 12, 2),  # an interface, too: what the stand-in driver runs work by
     "Scheduler": (25, 15, 2),
     "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
     "Streams": (29, 12, 3),
-    "VirtualRunner": (38, 12, 2),
+    "VirtualRunner": (38, 12, 2),  # that interface
 }
 
 PARSER = Parser(Language(tree_sitter_cpp.language()))

@@ -16,8 +16,12 @@
 #include <vector>
 
 #include "collective/program/dependences.h"
+#include "collective/program/exchanges.h"
+#include "collective/program/message.h"
 #include "collective/program/parts.h"
+#include "collective/program/program_queues.h"
 #include "collective/program/request.h"
+#include "collective/program/scratch_slots.h"
 #include "collective/program/tuning.h"
 #include "collective/program/value_counts.h"
 #include "collective/trees/packing.h"
@@ -29,19 +33,14 @@ namespace polypath {
 
 class Routes;
 
-/// Something to be sent.
-struct Message {
-  Slice from;
-  Slice to;
-  Bytes bytes;
-};
-
 class Composer {
  public:
   /// `routes` splits messages over paths; not asked unless the tuning says several. Buffers of the
   /// program are the ranks' inputs and then their outputs, in place each rank's one memory.
   Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
            Routes* routes);
+  Composer(const Composer&) = delete;
+  Composer& operator=(const Composer&) = delete;
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const CollectiveRequest& request() const { return request_; }
@@ -77,8 +76,10 @@ class Composer {
   /// One kernel per rank, in lines one for each piece that mailboxes hold: each sends what begins
   /// at `from(rank)`, or one part of it to each rank, and reduces what arrives in the order of the
   /// ranks, or stores it side by side, at `to(rank)`.
-  using SliceOfRank = std::function<Slice(int rank)>;
-  void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
+  using SliceOfRank = Exchanges::SliceOfRank;
+  void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
+    exchanges_.add(mail, from, to);
+  }
 
   /// A kernel outside kernel groups, of those that the program's runner loads, in its GPU's queue.
   /// Not in a program that has an exchange.
@@ -95,34 +96,10 @@ class Composer {
     return request_.ranks[static_cast<std::size_t>(rank)];
   }
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
-  /// Of how many values an average is: of all ranks' at least.
-  [[nodiscard]] int averaged() const { return std::max(request_.reduction.values, ranks()); }
-  int queue(const Queue& queue);
-  [[nodiscard]] Queue queue_over(HopId hop);
-  void take_turn(const Node& node, std::vector<int>& after);
-  [[nodiscard]] KernelCall mail_of(int rank, const Mail& mail, Slice from, Slice to) const;
-  int first_mailbox();
-  Slice slot(HopId filled_over, bool of_a_path);
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
   void add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes);
   [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
-  /// A path, the part of a message that it carries, and in how many chunks.
-  struct Way {
-    Path path;
-    Message message;
-    int chunks = 1;
-  };
-  [[nodiscard]] std::vector<Way> ways_of(std::span<const Message> messages) const;
-  void send_split(std::span<const Message> messages);
-  /// A chunk in a slot, on its way.
-  struct SecondCopy {
-    Path path;
-    Message message;
-  };
-  void send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& second);
-  void empty_slots(HopId first, std::vector<SecondCopy>& second);
-  void add_copy(const SecondCopy& copy);
 
   const Machine& machine_;
   const CollectiveRequest& request_;
@@ -130,23 +107,11 @@ class Composer {
   Routes* routes_;
   int pieces_ = 1;
   Program program_;
-  int groups_ = 0;
-  std::optional<int> first_mailbox_;
+  ProgramQueues queues_{machine_, tuning_, program_};
+  ScratchSlots slots_{machine_, program_};
+  Exchanges exchanges_{machine_, request_, tuning_, program_, queues_};
   Dependences dependences_;
   ValueCounts counts_;  ///< of an average
-  std::map<Queue, int> queues_;
-  std::map<PlaceId, Queue> in_turn_;  ///< each GPU's for all its copies to others
-  /// Which GPU sends to one, and its last copy there.
-  struct Turn {
-    PlaceId from;
-    int last = -1;
-  };
-  std::map<PlaceId, Turn> turns_;
-  struct Slots {
-    std::vector<int> buffers;
-    std::size_t next = 0;
-  };
-  std::map<std::pair<HopId, bool>, Slots> slots_;
   std::map<HopId, NetworkPath> network_paths_;
 };
 

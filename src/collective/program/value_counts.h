@@ -2,11 +2,22 @@
 // Of how many ranks' values the bytes of a program's buffers are, which averages go by: those that
 // nothing has written are of one, a copy has what was copied, a reduction what both sides have.
 
+#include <algorithm>
 #include <map>
 
+#include "collective/program/request.h"
 #include "model/program.h"
 
 namespace polypath {
+
+inline bool averages(const CollectiveRequest& request) {
+  return request.reduction.operation == ReduceOperator::average;
+}
+
+/// Of how many values an average is: of all ranks' at least.
+inline int averaged(const CollectiveRequest& request) {
+  return std::max(request.reduction.values, request.size());
+}
 
 class ValueCounts {
  public:

@@ -9,17 +9,18 @@
 namespace polypath::cuda {
 namespace {
 
-const Machine& on_usable_library(const Machine& machine) {
+CudaGpus usable_gpus(const Machine& machine) {
   const std::string& problem = DriverLibrary::get().problem;
-  if (problem.empty()) return machine;
-  fail(ErrorCode::unsupported, "the GPUs cannot be used", problem, "Name a machine to simulate.");
+  if (!problem.empty())
+    fail(ErrorCode::unsupported, "the GPUs cannot be used", problem, "Name a machine to simulate.");
+  return CudaGpus(machine);
 }
 
 }  // namespace
 
 CudaDriver::CudaDriver(const Machine& machine, Options options)
     : start_(std::chrono::steady_clock::now()),
-      gpus_(on_usable_library(machine)),
+      gpus_(usable_gpus(machine)),
       contexts_(options.own_contexts),
       peers_(contexts_, options.peer_access),
       streams_(gpus_, contexts_),

@@ -189,7 +189,7 @@ void CudaGraphs::update_kernel(GraphHandle handle, int number, const std::vector
   set_memory(graph, number, memory);
 }
 
-void CudaGraphs::set_memory(Graph& graph, int number, const std::vector<Address>& memory) {
+void CudaGraphs::set_memory(Graph& graph, int number, const std::vector<Address>& memory) const {
   Graph::Node& node = graph.at(number);
   KernelRequest changed = with_memory(*node.kernel, memory);
   const CudaKernel& loaded = CudaKernels::kernel_of(changed);

@@ -46,7 +46,7 @@ class CudaGraphs {
   void add_kernel(Graph& graph, const KernelRequest& kernel, const Earlier& after);
   void add_reduction(Graph& graph, const GraphNode& node, const Earlier& after);
   void add_flag(Graph& graph, const FlagRequest& flag, const Earlier& after);
-  void set_memory(Graph& graph, int node, const std::vector<Address>& memory);
+  void set_memory(Graph& graph, int node, const std::vector<Address>& memory) const;
   void reach_imports(Graph& graph);
   [[nodiscard]] static Graph& graph_of(GraphHandle handle);
 

@@ -109,7 +109,7 @@ KernelInContext CudaKernels::copy_for(CudaKernel& loaded, StreamHandle stream) {
   return loaded.programs;
 }
 
-void CudaKernels::unload(KernelHandle kernel) {
+void CudaKernels::unload(KernelHandle kernel) const {
   if (kernel.value == 0)
     fail(ErrorCode::invalid_argument, "kernel 0 does not exist", "it is no handle",
          "Pass a handle that load_kernel returned.");

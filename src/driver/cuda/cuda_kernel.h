@@ -59,7 +59,7 @@ class CudaKernels {
               CudaMemory& memory);
 
   KernelHandle load(PlaceId gpu, const Kernel& kernel);
-  void unload(KernelHandle kernel);
+  void unload(KernelHandle kernel) const;
   [[nodiscard]] bool reach(PlaceId gpu, Address address);
   void run(const KernelRequest& request, StreamHandle stream);
 

@@ -22,7 +22,7 @@ void check_places(const Machine& machine, const char* variable,
   }
 }
 
-const Settings& checked(const Machine& machine, const Settings& settings) {
+Settings checked(const Machine& machine, const Settings& settings) {
   check_places(machine, "POLYPATH_PATHS", settings.include);
   check_places(machine, "POLYPATH_EXCLUDE", settings.exclude);
   return settings;

@@ -1,10 +1,13 @@
-// Converts the recorded work to events.
+#include "driver/trace/trace_writer.h"
+
+#include <unistd.h>
 
 #include <algorithm>
-#include <map>
+#include <chrono>
+#include <utility>
 
+#include "core/process.h"
 #include "core/text.h"
-#include "driver/trace/recorder.h"
 
 namespace polypath::trace {
 namespace {
@@ -32,9 +35,36 @@ std::string name_of(const Issue& issue, int path, const std::string& first) {
   return pieces + " of " + ends + ", " + describe_bytes(issue.bytes);
 }
 
+std::vector<std::string> names_of_places(const Machine& machine) {
+  std::vector<std::string> names;
+  for (const Place& place : machine.places) names.push_back(place.name);
+  return names;
+}
+
+// When the driver's clock says `now`, as it does.
+std::int64_t unix_nanoseconds_at_origin(Seconds now) {
+  const auto time = std::chrono::system_clock::now().time_since_epoch();
+  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(now.value));
+  return (std::chrono::duration_cast<std::chrono::nanoseconds>(time) - since).count();
+}
+
+// "python3 2251".
+std::string process_label() { return program_name() + " " + std::to_string(getpid()); }
+
 }  // namespace
 
-Track Recorder::track_of_thread(std::int64_t thread) {
+TraceWriter::TraceWriter(Driver& driver, const Machine& machine, Streams& streams, Sink sink)
+    : places_(names_of_places(machine)),
+      streams_(streams),
+      sink_(std::move(sink)),
+      process_(getpid()) {
+  const std::string host = driver.name() == "sim" ? machine.name + " (simulated)" : machine.name;
+  events_ = {origin_event(process_, unix_nanoseconds_at_origin(driver.now())),
+             process_event(process_, process_label() + " on " + host)};
+}
+
+Track TraceWriter::track_of_thread(std::int64_t thread) {
   const Track track{process_, thread};
   if (thread_tracks_.try_emplace(thread, true).second)
     for (std::string& event :
@@ -44,7 +74,7 @@ Track Recorder::track_of_thread(std::int64_t thread) {
 }
 
 // A stream of Polypath's carries the copies over one hop.
-Track Recorder::track_of(const Timed& timed) {
+Track TraceWriter::track_of(const TimedWork& timed) {
   const StreamHandle stream = timed.begun.stream;
   const auto number = kFirstStream + static_cast<std::int64_t>(stream_tracks_.size());
   const auto [entry, is_new] = stream_tracks_.try_emplace(stream, number);
@@ -62,19 +92,19 @@ Track Recorder::track_of(const Timed& timed) {
   return track;
 }
 
-void Recorder::write_slice(const Slice& slice) { events_.push_back(slice_event(slice)); }
+void TraceWriter::write_slice(const Slice& slice) { events_.push_back(slice_event(slice)); }
 
-void Recorder::write_arrow(const std::string& name, const Track& from_track, Seconds from,
-                           const Track& to_track, Seconds to) {
+void TraceWriter::write_arrow(const std::string& name, const Track& from_track, Seconds from,
+                              const Track& to_track, Seconds to) {
   const std::uint64_t id = static_cast<std::uint64_t>(process_) << kProcessBits | ++next_arrow_;
   for (std::string& event : arrow_events({id, name, from_track, from, to_track, to}))
     events_.push_back(std::move(event));
 }
 
-void Recorder::write(const std::vector<Timed>& parts) {
+void TraceWriter::write(const std::vector<TimedWork>& parts) {
   if (parts.empty()) return;
   std::vector<Work> works;
-  for (const Timed& part : parts) works.push_back(part.work);
+  for (const TimedWork& part : parts) works.push_back(part.work);
   const auto names = names_of(works, [this](PlaceId place) { return places_[place.index()]; });
   write_work(parts, names);
   write_issue(parts, names);
@@ -82,7 +112,8 @@ void Recorder::write(const std::vector<Timed>& parts) {
   written_ += parts.size();
 }
 
-void Recorder::write_work(const std::vector<Timed>& parts, const std::vector<std::string>& names) {
+void TraceWriter::write_work(const std::vector<TimedWork>& parts,
+                             const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     write_wait(parts[i], parts, names);
     events_.push_back(work_event(parts[i].work, names[i], track_of(parts[i])));
@@ -90,8 +121,8 @@ void Recorder::write_work(const std::vector<Timed>& parts, const std::vector<std
 }
 
 // The time that the stream waits for other streams; else the work is only queued.
-void Recorder::write_wait(const Timed& part, const std::vector<Timed>& parts,
-                          const std::vector<std::string>& names) {
+void TraceWriter::write_wait(const TimedWork& part, const std::vector<TimedWork>& parts,
+                             const std::vector<std::string>& names) {
   const Work& work = part.work;
   if (part.begun.awaited.empty() || work.started - work.ready < kWorthShowing) return;
   Slice slice{.name = "waits",
@@ -100,7 +131,7 @@ void Recorder::write_wait(const Timed& part, const std::vector<Timed>& parts,
               .begin = work.ready,
               .end = work.started};
   for (const Awaited& awaited : part.begun.awaited) {
-    const auto found = std::find_if(parts.begin(), parts.end(), [&](const Timed& other) {
+    const auto found = std::find_if(parts.begin(), parts.end(), [&](const TimedWork& other) {
       return other.begun.stream == awaited.stream && other.work.label.path == awaited.label.path &&
              other.work.label.chunk == awaited.label.chunk &&
              other.work.label.transfer == awaited.label.transfer;
@@ -114,10 +145,11 @@ void Recorder::write_wait(const Timed& part, const std::vector<Timed>& parts,
 }
 
 // By thread: the copies of ranks that are threads may be of one transfer.
-void Recorder::write_issue(const std::vector<Timed>& parts, const std::vector<std::string>& names) {
+void TraceWriter::write_issue(const std::vector<TimedWork>& parts,
+                              const std::vector<std::string>& names) {
   std::map<std::int64_t, Issue> issues;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Timed& part = parts[i];
+    const TimedWork& part = parts[i];
     Issue& issue = issues.try_emplace(part.thread, Issue{.first = i}).first->second;
     issue.begin = std::min(issue.begin, part.begun.at);
     issue.end = std::max(issue.end, part.issued);
@@ -134,7 +166,8 @@ void Recorder::write_issue(const std::vector<Timed>& parts, const std::vector<st
 }
 
 // From the call to the first copy of each path, and from each chunk's first hop to its second.
-void Recorder::write_arrows(const std::vector<Timed>& parts, const std::vector<Work>& works) {
+void TraceWriter::write_arrows(const std::vector<TimedWork>& parts,
+                               const std::vector<Work>& works) {
   const auto track = [&](std::size_t i) { return track_of(parts[i]); };
   std::map<int, std::size_t> first_of;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -148,19 +181,23 @@ void Recorder::write_arrows(const std::vector<Timed>& parts, const std::vector<W
                 works[relay.second].started);
 }
 
-void Recorder::write_calls() {
-  std::vector<std::pair<std::int64_t, ProgramCall>> calls;
-  {
-    const std::scoped_lock lock(mutex_);
-    calls.swap(calls_);
-  }
-  for (auto& [thread, call] : calls)
+void TraceWriter::write(const std::vector<ThreadCall>& calls) {
+  for (const auto& [thread, call] : calls)
     write_slice({.name = call.name,
                  .category = "call",
                  .track = track_of_thread(thread),
                  .begin = call.begin,
                  .end = call.end,
-                 .details = std::move(call.details)});
+                 .details = call.details});
+}
+
+void TraceWriter::end(std::uint64_t left_out) {
+  events_.push_back(summary_event(process_, written_, left_out));
+}
+
+void TraceWriter::flush() noexcept {
+  sink_(events_);
+  events_.clear();
 }
 
 }  // namespace polypath::trace

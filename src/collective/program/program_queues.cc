@@ -1,0 +1,28 @@
+#include "collective/program/program_queues.h"
+
+#include <algorithm>
+
+namespace polypath {
+
+int ProgramQueues::number(const Queue& queue) {
+  const auto [found, is_new] = numbers_.try_emplace(queue, -1);
+  if (is_new) found->second = program_.add(queue);
+  return found->second;
+}
+
+Queue ProgramQueues::over(HopId hop) {
+  const Queue own = queue_of(machine_, hop);
+  if (!tuning_.in_turn || machine_.hop(hop).kind != HopKind::peer) return own;
+  return in_turn_.try_emplace(own.gpu, own).first->second;
+}
+
+void ProgramQueues::take_turn(const Node& node, std::vector<int>& after) {
+  if (!tuning_.in_turn || !node.hop.valid() || machine_.hop(node.hop).kind != HopKind::peer) return;
+  const Hop& hop = machine_.hop(node.hop);
+  Turn& turn = turns_[hop.destination];
+  const bool is_next = turn.last >= 0 && turn.from != hop.source;
+  if (is_next && std::ranges::find(after, turn.last) == after.end()) after.push_back(turn.last);
+  turn = {hop.source, static_cast<int>(program_.nodes().size())};
+}
+
+}  // namespace polypath
