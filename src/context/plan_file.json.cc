@@ -83,13 +83,11 @@ class Writer {
       transfer["paths"] = of(set.splits[k]);
       transfers.push_back(std::move(transfer));
     }
-    return {{"issuers", name_of(set.options.issuers)},
-            {"queues", set.options.queues},
-            {"free_order", set.options.free_order},
-            {"order", set.order},
-            {"asked", asked(set.options.executor)},
-            {"executor", name_in(kExecutors, set.executor)},
-            {"transfers", std::move(transfers)}};
+    return {
+        {"issuers", name_of(set.options.issuers)}, {"queues", set.options.queues},
+        {"free_order", set.options.free_order},    {"order", set.order},
+        {"asked", asked(set.options.executor)},    {"executor", name_in(kExecutors, set.executor)},
+        {"transfers", std::move(transfers)}};
   }
 
  private:

@@ -61,15 +61,15 @@ void Planner::add_found(FoundPlans& all) const {
 
 void JointPlanner::recall(const FoundPlans& found) {
   for (auto each = found.sets.rbegin(); each != found.sets.rend(); ++each) {
-    bool usable = each->splits.size() == each->transfers.size() &&
-                  each->options.left_out.empty() &&
+    bool usable = each->splits.size() == each->transfers.size() && each->options.left_out.empty() &&
                   can_be_used(each->order, each->transfers.size());
     for (std::size_t k = 0; usable && k < each->transfers.size(); ++k) {
       const JointTransfer& transfer = each->transfers[k];
       usable = can_be_used(each->splits[k],
                            planner_.usable_paths(transfer.source, transfer.destination));
     }
-    if (usable) found_.insert({each->transfers, each->options}, {each->executor, each->splits, each->order});
+    if (usable)
+      found_.insert({each->transfers, each->options}, {each->executor, each->splits, each->order});
   }
 }
 

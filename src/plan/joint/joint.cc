@@ -143,8 +143,7 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
   for (const PlanPointer& plan : joint->plans)
     joint->native_predicted = std::max(joint->native_predicted, plan->native_predicted);
   joint->flow_bound = bound_of(planner_, request.transfers);
-  joint->order =
-      request.order.empty() ? order_asked_for(request.transfers.size()) : request.order;
+  joint->order = request.order.empty() ? order_asked_for(request.transfers.size()) : request.order;
   return joint;
 }
 
@@ -188,16 +187,16 @@ JointDraft JointPlanner::found(Request& request) {
   return draft;
 }
 
-// One that waits for the calls of others may not be later than natively, so that those may have only
-// few calls. Behind the shorter ones, those that gain by many calls keep none waiting.
+// One that waits for the calls of others may not be later than natively, so that those may have
+// only few calls. Behind the shorter ones, those that gain by many calls keep none waiting.
 IssueOrder JointPlanner::shortest_first(const Request& request) const {
   std::vector<Seconds> natively;
   for (std::size_t k = 0; k < request.transfers.size(); ++k)
-    natively.push_back(planner_.predictor()
-                           .predict(direct_copy(request.paths[k].front(),
-                                                request.transfers[k].bytes),
-                                    planner_.settings().staging_slots)
-                           .time);
+    natively.push_back(
+        planner_.predictor()
+            .predict(direct_copy(request.paths[k].front(), request.transfers[k].bytes),
+                     planner_.settings().staging_slots)
+            .time);
   IssueOrder order = order_asked_for(request.transfers.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return natively[a] < natively[b]; });
@@ -219,8 +218,8 @@ JointDraft JointPlanner::choose(Request& request) const {
   issue(other, shortest_first(request));
   if (other.order == order_asked_for(other.order.size())) return asked;
   JointDraft reordered = choose_in_order(other);
-  if (!is_split(reordered) || reordered.regret > kAsGoodAsNatively ||
-      reordered.last > asked.last || reordered.cost >= asked.cost * (1 - kAlike))
+  if (!is_split(reordered) || reordered.regret > kAsGoodAsNatively || reordered.last > asked.last ||
+      reordered.cost >= asked.cost * (1 - kAlike))
     return asked;
   request.order = std::move(other.order);
   request.predictors = std::move(other.predictors);

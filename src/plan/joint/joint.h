@@ -86,9 +86,9 @@ class JointPlanner {
  public:
   explicit JointPlanner(Planner& planner);
 
-  /// The plan for `transfers`, which start together and are issued in this order, unless the options
-  /// leave that free: no transfer ends later then than natively in this order. Joint plans are
-  /// cached. Errors (invalid_argument): no transfers, or one that Planner::plan would refuse.
+  /// The plan for `transfers`, which start together and are issued in this order, unless the
+  /// options leave that free: no transfer ends later then than natively in this order. Joint plans
+  /// are cached. Errors (invalid_argument): no transfers, or one that Planner::plan would refuse.
   JointPlanPointer plan(const std::vector<JointTransfer>& transfers,
                         const JointOptions& options = {});
 
