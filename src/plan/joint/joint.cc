@@ -187,43 +187,57 @@ JointDraft JointPlanner::found(Request& request) {
   return draft;
 }
 
-// One that waits for the calls of others may not be later than natively, so that those may have
-// only few calls. Behind the shorter ones, those that gain by many calls keep none waiting.
-IssueOrder JointPlanner::shortest_first(const Request& request) const {
-  std::vector<Seconds> natively;
+// A transfer may not be later than natively because it waits for the calls of those before it, so
+// that those may have only few calls. Orders in which those that gain by many calls keep few
+// waiting: first as asked for, but behind the others those that natively end later than all need
+// to.
+std::vector<IssueOrder> JointPlanner::other_orders(const Request& request, Seconds bound) const {
+  const JointPredictor& predictor = request.predictors.front();
+  const IssueOrder asked = order_asked_for(request.transfers.size());
+  IssueOrder late_last = asked, shortest_first = asked;
+  std::stable_partition(late_last.begin(), late_last.end(),
+                        [&](std::size_t k) { return predictor.native_end(k) <= bound; });
+  std::vector<Seconds> alone;
   for (std::size_t k = 0; k < request.transfers.size(); ++k)
-    natively.push_back(
-        planner_.predictor()
-            .predict(direct_copy(request.paths[k].front(), request.transfers[k].bytes),
-                     planner_.settings().staging_slots)
-            .time);
-  IssueOrder order = order_asked_for(request.transfers.size());
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return natively[a] < natively[b]; });
-  return order;
+    alone.push_back(alone_natively(request, k));
+  std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                   [&](std::size_t a, std::size_t b) { return alone[a] < alone[b]; });
+  std::vector<IssueOrder> orders{late_last, shortest_first};
+  orders.erase(std::unique(orders.begin(), orders.end()), orders.end());
+  std::erase(orders, asked);
+  return orders;
 }
 
-// True if the planner may choose the order, and the draft leaves much to gain by it.
-bool JointPlanner::may_gain_by_order(const Request& request, const JointDraft& draft) const {
+Seconds JointPlanner::alone_natively(const Request& request, std::size_t transfer) const {
+  const TransferShape shape =
+      direct_copy(request.paths[transfer].front(), request.transfers[transfer].bytes);
+  return planner_.predictor().predict(shape, planner_.settings().staging_slots).time;
+}
+
+bool JointPlanner::may_reorder(const Request& request) const {
   const JointOptions& options = request.options;
   return options.free_order && options.issuers == Issuers::one_thread && !options.queues &&
-         may_split(request) && draft.last > bound_of(planner_, request.transfers) * kNearBound;
+         may_split(request);
 }
 
 // In the order asked for, or in another one where that clearly gains. The request is left in it.
 JointDraft JointPlanner::choose(Request& request) const {
-  JointDraft asked = choose_in_order(request);
-  if (!may_gain_by_order(request, asked)) return asked;
-  Request other = request;
-  issue(other, shortest_first(request));
-  if (other.order == order_asked_for(other.order.size())) return asked;
-  JointDraft reordered = choose_in_order(other);
-  if (!is_split(reordered) || reordered.regret > kAsGoodAsNatively || reordered.last > asked.last ||
-      reordered.cost >= asked.cost * (1 - kAlike))
-    return asked;
-  request.order = std::move(other.order);
-  request.predictors = std::move(other.predictors);
-  return reordered;
+  JointDraft best = choose_in_order(request);
+  if (!may_reorder(request)) return best;
+  const Seconds bound = bound_of(planner_, request.transfers);
+  for (IssueOrder& order : other_orders(request, bound)) {
+    if (best.last <= bound * kNearBound) break;
+    Request other = request;
+    issue(other, std::move(order));
+    JointDraft draft = choose_in_order(other);
+    const bool gains = is_split(draft) && draft.regret <= kAsGoodAsNatively &&
+                       draft.last <= best.last && draft.cost < best.cost * (1 - kAlike);
+    if (!gains) continue;
+    best = std::move(draft);
+    request.order = std::move(other.order);
+    request.predictors = std::move(other.predictors);
+  }
+  return best;
 }
 
 // The cheapest draft that the options allow, if it gains; a graph may need new addresses each time.

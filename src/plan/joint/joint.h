@@ -117,8 +117,9 @@ class JointPlanner {
   void find_paths_of(Request& request) const;
   static void leave_small_ones_whole(Request& request);
   void issue(Request& request, IssueOrder order) const;
-  [[nodiscard]] IssueOrder shortest_first(const Request& request) const;
-  [[nodiscard]] bool may_gain_by_order(const Request& request, const JointDraft& draft) const;
+  [[nodiscard]] bool may_reorder(const Request& request) const;
+  [[nodiscard]] std::vector<IssueOrder> other_orders(const Request& request, Seconds bound) const;
+  [[nodiscard]] Seconds alone_natively(const Request& request, std::size_t transfer) const;
   [[nodiscard]] JointProblem problem(const Request& request, Executor executor) const;
   [[nodiscard]] JointDraft choose(Request& request) const;
   [[nodiscard]] JointDraft choose_in_order(const Request& request) const;
