@@ -179,7 +179,8 @@ typedef struct polypath_piece {
  * kernel, which needs a free multiprocessor: set POLYPATH_PIECE_KERNELS to 0 if kernels of the
  * program's own fill a GPU until these very copies have arrived.
  * @param enqueued  if not NULL receives how many were enqueued: all; none, if an argument of any
- *                  piece is wrong; else those before the one that the error is about
+ *                  piece is wrong; else how many from the first one on: what comes after may
+ *                  be enqueued in part, and can be asked for again if it is independent
  */
 POLYPATH_API polypath_status polypath_copy_many_on(polypath_context* context,
                                                    const polypath_piece* pieces, size_t count,

@@ -100,7 +100,7 @@ def set_ratios(entry: Row, order: str = "as_drawn") -> tuple[float, float]:
 
 
 def spread(entry: Row) -> float:
-    """Return how many times as long a set takes in the worst order of issue as in the best."""
+    """Return how many times as long a set takes asked for in the worst order as in the best."""
     times = [plan["predicted_seconds"] for plan in entry["plans"].values()]
     return float(max(times) / min(times))
 
@@ -117,8 +117,8 @@ def set_line(entry: Row) -> str:
 
 
 def sets_table(found: list[Row]) -> str:
-    """Return a row per order of issue: how far plans are from bounds."""
-    head = ["order of issue", "sets", *limit_names(), "mean", "worst"]
+    """Return a row per order asked for: how far plans are from bounds."""
+    head = ["asked for", "sets", *limit_names(), "mean", "worst"]
     rows = [
         [order.replace("_", " "), *shares([set_ratios(entry, order)[0] for entry in found])]
         for order in found[0]["plans"]
@@ -134,5 +134,5 @@ def limit_names() -> list[str]:
 
 
 def sets_block() -> str:
-    """Return how far sets of copies are from bounds with calls, by order of issue."""
+    """Return how far sets of copies are from bounds with calls, by order asked for."""
     return sets_table(stored("sets"))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Holds joint plans of random sets of copies against flow bounds, in several orders of issue.
+"""Holds joint plans of random sets of copies against flow bounds, asked for in several orders.
 
 scripts/set_bounds.py                     ten sets for each of the machines that come along
 scripts/set_bounds.py mine.json --sets 3  of others; a name from `polypath machines`, or a file
 scripts/set_bounds.py --store             puts them into results/simulated as well
 
-One thread issues each set, as `copy_many` does: as drawn, backwards, and with the shortest and with
-the longest native copies first. bounds/sets.py says what the bound is.
+One thread issues each set, as `copy_many` does, in an order that the planner chooses. The program
+asks as drawn, backwards, and with the shortest and with the longest native copies first.
+bounds/sets.py says what the bound is.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def native_time(machine: Machine, copy: Copy) -> float:
 
 
 def orders(machine: Machine, copies: list[Copy]) -> dict[str, list[Copy]]:
-    """Return the set in several orders of issue."""
+    """Return the set as a program may ask for it: in several orders."""
     shortest = sorted(copies, key=lambda copy: native_time(machine, copy))
     return {
         "as_drawn": copies,

@@ -97,8 +97,8 @@ def joint_plan(
 ) -> Report:
     """Return how copies that start together would run: schema polypath.joint_plan/1.
 
-    Each transfer is (source, destination, nbytes); they are issued in this order, by "one-thread",
-    or each by its own of several "threads" or "processes".
+    Each transfer is (source, destination, nbytes). One thread issues them ("one-thread"), in this
+    order or in another one that gains, or each has its own of several "threads" or "processes".
     """
     request = {
         "transfers": [

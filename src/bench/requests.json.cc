@@ -147,6 +147,7 @@ JointPlanRequest read_joint_plan_request(const std::string& json) {
   if (!request.options.executor)
     request.options.executor = parse_executor(request.settings.executor);
   request.options.issuers = parse_issuers(text_or(fields, "issuers", "one-thread"));
+  request.options.free_order = true;  // as where copies are asked for together
   return request;
 }
 

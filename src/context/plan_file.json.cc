@@ -83,11 +83,11 @@ class Writer {
       transfer["paths"] = of(set.splits[k]);
       transfers.push_back(std::move(transfer));
     }
-    return {{"issuers", name_of(set.options.issuers)},
-            {"queues", set.options.queues},
-            {"asked", asked(set.options.executor)},
-            {"executor", name_in(kExecutors, set.executor)},
-            {"transfers", std::move(transfers)}};
+    return {
+        {"issuers", name_of(set.options.issuers)}, {"queues", set.options.queues},
+        {"free_order", set.options.free_order},    {"order", set.order},
+        {"asked", asked(set.options.executor)},    {"executor", name_in(kExecutors, set.executor)},
+        {"transfers", std::move(transfers)}};
   }
 
  private:
@@ -132,6 +132,7 @@ class Reader {
     FoundSet set{.transfers = {},
                  .options = {.issuers = parse_issuers(field.at("issuers").text(kLongestKeptName)),
                              .queues = field.at("queues").flag(),
+                             .free_order = field.at("free_order").flag(),
                              .executor = asked(field)},
                  .executor = named(kExecutors, field.at("executor"))};
     for (const JsonField& transfer : field.at("transfers").elements(kMostJointTransfers)) {
@@ -139,6 +140,8 @@ class Reader {
       set.transfers.push_back({source, destination, bytes(transfer)});
       set.splits.push_back(split(transfer.at("paths"), source, destination));
     }
+    for (const JsonField& number : field.at("order").elements(kMostJointTransfers))
+      set.order.push_back(static_cast<std::size_t>(number.integer(0, kMostJointTransfers)));
     return set;
   }
 

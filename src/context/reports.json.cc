@@ -174,6 +174,7 @@ std::string joint_plan_report(const PlannedSet& planned) {
                        {"native_seconds", plan.native_predicted.value},
                        {"flow_bound_seconds", plan.flow_bound.value},
                        {"call_seconds", plan.calls.value},
+                       {"order", plan.order},
                        {"transfers", transfers}};
   return json_text(report, kReportIndent);
 }

@@ -57,12 +57,13 @@ class Engine {
   /// Those of one stream run beside each other if they go from or to different places and none
   /// writes what another one reads or writes, else in the order given: their bytes are what they
   /// would be one after another. Copies on different streams have no order. Where plans are made in
-  /// the background the first calls go without a joint plan. Returns how each was done, in the
-  /// order given; `enqueued`, if not null, receives how many were enqueued, also where there is an
-  /// error. Errors: as `copy`. With a bad argument in any of them nothing is enqueued, unless it is
-  /// memory that has been freed since it was last copied like that; of other errors the copies
-  /// before the one that has it are enqueued and those after it are not, but for small ones that
-  /// are planned together with one before it.
+  /// the background the first calls go without a joint plan. Copies that have no order, or run
+  /// beside each other, are issued in the order of their plan. Returns how each was done, in the
+  /// order given; `enqueued`, if not null, receives how many were enqueued of those from the first
+  /// one on, also where there is an error. Errors: as `copy`. With a bad argument in any of them
+  /// nothing is enqueued, unless it is memory that has been freed since it was last copied like
+  /// that; of other errors the copies issued before the one that has it are enqueued and those
+  /// issued after it are not, but for small ones that are planned together with one before it.
   std::vector<CopyResult> copy_many(std::span<const CopyCall> calls,
                                     std::size_t* enqueued = nullptr);
 

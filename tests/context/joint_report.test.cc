@@ -41,6 +41,7 @@ TEST(JointPlanReport, HasTheNumbersOfTheSet) {
   EXPECT_EQ(report.at("native_seconds"), ring.plan->native_predicted.value);
   EXPECT_EQ(report.at("flow_bound_seconds"), ring.plan->flow_bound.value);
   EXPECT_EQ(report.at("call_seconds"), ring.plan->calls.value);
+  EXPECT_EQ(report.at("order"), Json(ring.plan->order));
 }
 
 TEST(JointPlanReport, HasNoPatternWhereTransfersWereNamed) {

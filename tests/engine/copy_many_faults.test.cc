@@ -32,6 +32,12 @@ const KindOfSet kStreams{
     "stream", Executor::stream, "beluga", {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}}, kSize};
 const KindOfSet kGraphs{
     "graph", Executor::graph, "beluga", {{"gpu0", "gpu1"}, {"gpu0", "gpu2"}}, kSize};
+// The long one is asked for first, and issued last.
+const KindOfSet kAnotherOrder{"another_order",
+                              Executor::stream,
+                              "beluga",
+                              {{"gpu0", "host"}, {"gpu0", "gpu1"}, {"gpu0", "gpu2"}},
+                              kSize};
 const KindOfSet kPieces{
     "pieces", Executor::stream, "h200x4", {24, std::pair{"host", "gpu0"}}, std::size_t{1} << 20};
 const KindOfSet kKernels{
@@ -123,7 +129,8 @@ class SetWithFaults : public testing::TestWithParam<KindOfSet> {
   std::vector<std::string> baseline_;
 };
 
-INSTANTIATE_TEST_SUITE_P(By, SetWithFaults, testing::Values(kStreams, kGraphs, kPieces, kKernels),
+INSTANTIATE_TEST_SUITE_P(By, SetWithFaults,
+                         testing::Values(kStreams, kGraphs, kAnotherOrder, kPieces, kKernels),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(SetWithFaults, GoesOverSeveralPathsWithoutThem) {
@@ -168,6 +175,73 @@ TEST(ASetThatFails, IsBeforeWhatComesNextInItsStream) {
   for (Buffer* target : targets) rig.copy(*target, later, stream, {.executor = Executor::native});
   EXPECT_TRUE(rig.intact());
   EXPECT_THAT(rig.close(), IsEmpty());
+}
+
+// Long and then short, of one stream: the short one is issued first, beside the stream.
+class ASetInAnotherOrder : public testing::Test {
+ protected:
+  ASetInAnotherOrder() {
+    add("gpu0", "gpu1", std::size_t{512} << 20);
+    add("gpu2", "gpu3", std::size_t{1} << 20);
+    (void)copy();
+    rig_.synchronize();
+  }
+  void add(const char* from, const char* to, std::size_t bytes) {
+    targets_.push_back(&rig_.buffer(to, bytes));
+    sources_.push_back(&rig_.buffer(from, bytes));
+    calls_.push_back(rig_.call(*targets_.back(), 0, *sources_.back(), 0, bytes, stream_));
+  }
+  std::vector<CopyResult> copy(std::size_t* enqueued = nullptr) {
+    return rig_.engine().copy_many(calls_, enqueued);
+  }
+  void expect_bytes(std::initializer_list<std::size_t> of) {
+    for (const std::size_t k : of) targets_[k]->expected = sources_[k]->expected;
+    EXPECT_TRUE(rig_.intact());
+    EXPECT_THAT(rig_.close(), IsEmpty());
+  }
+
+  Rig rig_{"beluga"};
+  StreamHandle stream_ = rig_.stream("gpu0");
+  std::vector<Buffer*> targets_, sources_;
+  std::vector<CopyCall> calls_;
+};
+
+TEST_F(ASetInAnotherOrder, HasItsResultsInTheOrderAskedFor) {
+  std::size_t enqueued = 0;
+
+  const std::vector<CopyResult> results = copy(&enqueued);
+
+  EXPECT_EQ(enqueued, 2U);
+  EXPECT_EQ(results[0].means, Method::paths);
+  EXPECT_EQ(results[1].means, Method::native);
+  expect_bytes({0, 1});
+}
+
+// Of the copy asked for first nothing can be enqueued. The one asked for next had been, and is not
+// counted.
+TEST_F(ASetInAnotherOrder, CountsNoneIfTheOneAskedForFirstFails) {
+  rig_.driver().fail_from(Call::copy, 2);
+  std::size_t enqueued = 7;
+
+  EXPECT_THROW((void)copy(&enqueued), Error);
+
+  EXPECT_EQ(enqueued, 0U);
+  rig_.driver().clear_faults();
+  rig_.synchronize();
+  (void)copy(&enqueued);
+  EXPECT_EQ(enqueued, 2U);
+  expect_bytes({0, 1});
+}
+
+TEST_F(ASetInAnotherOrder, CountsNoneIfTheOneIssuedFirstFails) {
+  rig_.driver().fail_from(Call::copy, 1);
+  std::size_t enqueued = 7;
+
+  EXPECT_THROW((void)copy(&enqueued), Error);
+
+  EXPECT_EQ(enqueued, 0U);
+  rig_.driver().clear_faults();
+  expect_bytes({0, 1});
 }
 
 // What is queued beside the stream can neither be joined with it nor waited for.

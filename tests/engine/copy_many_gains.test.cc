@@ -1,6 +1,6 @@
 // What copies gain that are asked for together, once they take as long each time.
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <iterator>
 #include <map>
@@ -119,6 +119,25 @@ TEST_P(CopiesTogether, GainBesideNativeOnes) {
   constexpr double kRounding = 1e-3;
   EXPECT_GE(natively / together, asked.least - kRounding);
   RecordProperty("gain", std::to_string(natively / together));
+}
+
+// As asked for, the short one would wait for the many calls of the long one, and so none would
+// gain.
+TEST(CopiesTogetherInAnotherOrder, EndAsPredictedAndNoneLaterThanNatively) {
+  const Machine machine = load_machine("beluga");
+  const std::vector<JointTransfer> set{{{0}, {1}, 512_MiB}, {{2}, {3}, 1_MiB}};
+  for (const Streams streams : {Streams::each_its_own, Streams::one}) {
+    PatternRun run(machine, set, streams);
+    Planner planner(machine, Settings{});
+    const auto joint = JointPlanner(planner).plan(set, {.free_order = true});
+
+    const Seconds together = run.together();
+
+    EXPECT_THAT(joint->order, testing::ElementsAre(1U, 0U));
+    EXPECT_EQ(run.results()[0].means, Method::paths);
+    EXPECT_NEAR(together / joint->predicted, 1, 0.025);
+    EXPECT_GT(joint->native_predicted / together, 1.5);
+  }
 }
 
 TEST(CopiesTogetherBesideOthers, ArePlannedOneByOne) {

@@ -39,6 +39,10 @@ class Sets : public testing::Test {
     return arrange(members);
   }
 
+  std::vector<std::size_t> issued(const IssueOrder& transfers) const {
+    return order_of_calls(arranged(), calls_, transfers);
+  }
+
   std::vector<CopyCall> calls_;
   std::vector<CopyEnds> ends_;
 };
@@ -147,6 +151,71 @@ TEST_F(Sets, RunInOrderWhereOneWritesWhatALongReadBehindAShortOneReads) {
 
   EXPECT_THAT(arranged().branches, IsEmpty());
 }
+
+// --- the order of issue ---
+
+TEST_F(Sets, AreIssuedInTheOrderOfTheirTransfers) {
+  add(kFirst, kSecond);
+  add(kFirst, kThird);
+  add(kSecond, kThird, 4_MiB, kOtherStream);
+
+  EXPECT_THAT(issued({2, 0, 1}), ElementsAre(2, 0, 1));
+}
+
+TEST_F(Sets, ThatOnePlanMakesSeveralOfTakeTurns) {
+  add(kFirst, kSecond);
+  add(kFirst, kSecond);
+  add(kFirst, kThird);
+  add(kFirst, kThird);
+
+  EXPECT_THAT(issued({1, 0}), ElementsAre(2, 0, 3, 1));
+}
+
+TEST_F(Sets, KeepTheOrderOfAStreamWhereOneIsNoTransfer) {
+  add(kFirst, kSecond);
+  add(kFirst, kSecond, 512_B);
+  add(kFirst, kThird);
+  add(kThird, kSecond, 512_B);
+
+  EXPECT_THAT(issued({1, 0}), ElementsAre(2, 0, 1, 3));
+}
+
+TEST_F(Sets, IssueWhatIsNoTransferFirstInItsStream) {
+  add(kFirst, kSecond, 4_MiB);
+  add(kSecond, kFirst, 512_B, kOtherStream);
+  add(kSecond, kFirst, 4_MiB, kOtherStream);
+
+  EXPECT_THAT(issued({1, 0}), ElementsAre(1, 2, 0));
+}
+
+TEST_F(Sets, OfAnyKindKeepTheOrderOfEachStreamAndBranch) {
+  Random random(9);
+  for (int round = 0; round < 500; ++round) {
+    calls_.clear(), ends_.clear();
+    for (std::uint64_t left = random.between(2, 12); left > 0; --left) {
+      const int source = random.integer(0, 2);
+      add({source}, {(source + random.integer(1, 2)) % 3}, random.chance(30) ? 512_B : 4_MiB,
+          random.chance(50) ? kStream : kOtherStream);
+    }
+    const CopySet set = arranged();
+    IssueOrder transfers = order_asked_for(set.transfers.size());
+    for (std::size_t k = transfers.size(); k > 1; --k)
+      std::swap(transfers[k - 1], transfers[random.index(k)]);
+
+    const std::vector<std::size_t> order = order_of_calls(set, calls_, transfers);
+
+    EXPECT_THAT(order, testing::UnorderedElementsAreArray(order_asked_for(calls_.size())));
+    for (std::size_t i = 0; i < order.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        const auto stream = [&](std::size_t at) {
+          return std::pair(calls_[order[at]].stream, set.parts[order[at]].branch);
+        };
+        EXPECT_TRUE(stream(i) != stream(j) || order[j] < order[i]) << "round " << round;
+      }
+  }
+}
+
+// --- dependence ---
 
 // By definition: two copies share a byte that one of them writes.
 bool share_a_written_byte(const CopyCall& one, const CopyCall& other) {

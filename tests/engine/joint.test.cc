@@ -60,6 +60,22 @@ TEST(JointRuns, TakeAsLongAsPredicted) {
   }
 }
 
+// Each of the set, in an order of issue that the planner chooses.
+TEST(JointRuns, EndAsPredictedInAnotherOrder) {
+  const Machine machine = load_machine("beluga");
+  Planner planner(machine, Settings{});
+  const std::vector<JointTransfer> set{
+      {{0}, {1}, 512_MiB}, {{2}, {3}, 1_MiB}, {{1}, {2}, 64_MiB}, {{3}, {0}, 2_MiB}};
+  const auto joint = JointPlanner(planner).plan(set, {.free_order = true});
+  JointRun run(machine, *joint, Issuers::one_thread);
+  (void)run.run();
+
+  const std::vector<Seconds> ends = run.run();
+
+  EXPECT_NE(joint->order, order_asked_for(set.size()));
+  EXPECT_NEAR(*std::max_element(ends.begin(), ends.end()) / joint->predicted, 1, kDifference);
+}
+
 void fill(JointRun& run, const JointPlan& joint) {
   for (std::size_t k = 0; k < joint.plans.size(); ++k) {
     const Contents contents = pattern(joint.plans[k]->bytes.value, k + 1);

@@ -20,7 +20,7 @@ class JointRun {
  public:
   JointRun(const Machine& machine, const JointPlan& joint, Issuers issuers,
            const sim::Options& options = sim::kTimingOnly)
-      : driver_(machine, options), issuers_(issuers) {
+      : driver_(machine, options), issuers_(issuers), order_(joint.order) {
     for (const PlanPointer& plan : joint.plans)
       parts_.push_back(std::make_unique<Part>(driver_, plan));
   }
@@ -37,7 +37,7 @@ class JointRun {
     driver_.use_host_thread(0);
     driver_.align_host_threads();
     const Seconds start = driver_.now();
-    for (std::size_t k = 0; k < parts_.size(); ++k) {
+    for (const std::size_t k : order_) {
       if (issuers_ != Issuers::one_thread) driver_.use_host_thread(k);
       parts_[k]->issue();
     }
@@ -93,6 +93,7 @@ class JointRun {
 
   sim::SimDriver driver_;
   Issuers issuers_;
+  IssueOrder order_;
   std::vector<std::unique_ptr<Part>> parts_;
 };
 

@@ -56,6 +56,7 @@ JOINT_PLAN = record(
     native_seconds=TIME,
     flow_bound_seconds=TIME,
     call_seconds=TIME,
+    order=list_of(COUNT),
     transfers=list_of(record(**PLANNED)),
 )
 

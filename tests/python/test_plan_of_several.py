@@ -184,3 +184,18 @@ def test_a_bad_request_is_refused_in_one_line(words: tuple[str, ...], parts: tup
     assert_refused(run)
     for part in parts:
         assert part in run.stderr
+
+
+def test_another_order_of_issue_is_said():
+    long_before_short = ("plan", "gpu0:gpu1:512M", "gpu2:gpu3:1M", *BELUGA)
+
+    run = succeed(*long_before_short)
+
+    document = succeed(*long_before_short, "--json", "-").json()
+    assert document["order"] == [1, 0]
+    assert [transfer["bytes"] for transfer in document["transfers"]] == [512 * MIB, MIB]
+    assert "The order of issue is that of the rows 2, 1" in " ".join(run.stdout.split())
+
+
+def test_the_order_asked_for_is_not_mentioned():
+    assert "order of issue" not in succeed(*PAIR).stdout

@@ -22,7 +22,7 @@ def show_joint_plan(console: Console, plan: Document, explain: bool) -> None:
     heading(console, f"{_machine(plan)}: {_what(plan)}")
     console.print(transfers_table(plan))
     console.print()
-    for sentence in (_end(plan), _bound(plan), _calls(plan)):
+    for sentence in (_end(plan), _bound(plan), _calls(plan), *_order(plan)):
         console.print(sentence)
     if explain:
         _show_reasons(console, plan["transfers"])
@@ -94,6 +94,15 @@ def _bound(plan: Document) -> str:
 
 def _calls(plan: Document) -> str:
     return f"The calls take {time_text(plan['call_seconds'])} {ISSUERS[plan['issuers']]}."
+
+
+def _order(plan: Document) -> list[str]:
+    """Return in which order the transfers are issued, if that is another one than the table's."""
+    order = plan["order"]
+    if order == sorted(order):
+        return []
+    rows = ", ".join(str(number + 1) for number in order)
+    return [f"The order of issue is that of the rows {rows}: the long ones keep no short one waiting."]
 
 
 def _show_reasons(console: Console, transfers: list[Document]) -> None:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "engine/call/dependence.h"
@@ -110,6 +111,30 @@ CopySet arrange(std::span<const SetMember> members) {
                                [](const SetMember& member) { return member.plannable; });
   if (!any) return {std::vector<CopySet::Part>(members.size()), {}, {}};
   return Arrangement(members).make();
+}
+
+// By a rank that never falls within a stream, and that of the n-th copy of a transfer is behind all
+// the copies before the n-th of the other transfers.
+std::vector<std::size_t> order_of_calls(const CopySet& set, std::span<const CopyCall> calls,
+                                        const IssueOrder& transfers) {
+  std::vector<std::size_t> turns(transfers.size()), ranks;
+  for (std::size_t turn = 0; turn < transfers.size(); ++turn) turns[transfers[turn]] = turn;
+  std::map<std::pair<std::optional<std::size_t>, StreamHandle>, std::size_t> last_ranks;
+  for (std::size_t number = 0; number < calls.size(); ++number) {
+    const CopySet::Part& part = set.parts[number];
+    const auto stream = part.branch ? StreamHandle{} : calls[number].stream;
+    std::size_t& rank = last_ranks[{part.branch, stream}];
+    if (part.transfer) {
+      rank = std::max(rank, turns[*part.transfer]);
+      turns[*part.transfer] += transfers.size();
+    }
+    ranks.push_back(rank);
+  }
+  std::vector<std::size_t> order(calls.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
+  return order;
 }
 
 }  // namespace polypath

@@ -67,4 +67,10 @@ bool depend_on_each_other(std::span<const SetMember> members);
 /// later ones of a stream whose copies depend on each other, are by themselves.
 CopySet arrange(std::span<const SetMember> members);
 
+/// The numbers of the calls in the order of issue if the transfers are issued in theirs: those that
+/// one plan makes several of take turns with the others. What is in one stream, or one branch,
+/// stays in order there.
+std::vector<std::size_t> order_of_calls(const CopySet& set, std::span<const CopyCall> calls,
+                                        const IssueOrder& transfers);
+
 }  // namespace polypath

@@ -164,6 +164,7 @@ bool SetDecider::may_be_joint(SetDecision& many) {
 JointPlanPointer SetDecider::joint_plan(SetDecision& many) {
   JointRequest request{.transfers = many.set.transfers,
                        .options = {.issuers = Issuers::one_thread,
+                                   .free_order = true,
                                    .executor = many.executor,
                                    .left_out = plans_.left_out()}};
   JointPlanPointer joint = plans_.find(request);

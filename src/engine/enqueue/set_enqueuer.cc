@@ -1,5 +1,6 @@
 #include "engine/enqueue/set_enqueuer.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <utility>
@@ -29,7 +30,7 @@ std::vector<CopyResult> SetEnqueuer::copy(std::span<const CopyCall> calls, std::
   try {
     while (const std::optional<Decision> blocking = enqueue_until_blocking(set)) {
       lock.unlock();
-      set.results.push_back(pageable_.enqueue(*blocking, NativeCopyBy::engine));
+      set.take(pageable_.enqueue(*blocking, NativeCopyBy::engine));
       lock.lock();
     }
     decider_.remember(set.many, set.results);
@@ -37,7 +38,7 @@ std::vector<CopyResult> SetEnqueuer::copy(std::span<const CopyCall> calls, std::
     failure = std::current_exception();
     decider_.forget(set.many);
   }
-  if (enqueued != nullptr) *enqueued = set.results.size();
+  if (enqueued != nullptr) *enqueued = set.enqueued();
   if (!lock.owns_lock()) lock.lock();
   side_streams_.join(set.sides);
   if (failure) std::rethrow_exception(failure);
@@ -56,7 +57,21 @@ void SetEnqueuer::begin(Progress& set) {
   decider_.decide(set.many);
   fork(set);
   lanes_.start_set();
-  set.results.reserve(set.many.calls.size());
+  set.order = order_of(set.many);
+  set.results.resize(set.many.calls.size());
+}
+
+std::size_t SetEnqueuer::Progress::enqueued() const {
+  const auto left = order.begin() + static_cast<std::ptrdiff_t>(made);
+  return left == order.end() ? order.size() : *std::min_element(left, order.end());
+}
+
+// Of native copies that are remembered nothing but the plan is known.
+std::vector<std::size_t> SetEnqueuer::order_of(const SetDecision& many) {
+  const bool as_asked = !many.joint || many.recalled ||
+                        std::is_sorted(many.joint->order.begin(), many.joint->order.end());
+  if (as_asked) return order_asked_for(many.calls.size());
+  return order_of_calls(many.set, many.calls, many.joint->order);
 }
 
 // Without streams for a joint plan each copy is by itself.
@@ -68,7 +83,7 @@ void SetEnqueuer::fork(Progress& set) {
 
 // In the stream of its branch, if it has one.
 const CopyCall& SetEnqueuer::next_call(Progress& set) const {
-  const std::size_t number = set.results.size();
+  const std::size_t number = set.number();
   const CopyCall& call = set.many.calls[number];
   const auto branch = set.many.part(number).branch;
   if (!branch) return call;
@@ -80,15 +95,15 @@ const CopyCall& SetEnqueuer::next_call(Progress& set) const {
 // Enqueues the copies up to one that may block, if there is one. Returns the decision about it.
 std::optional<Decision> SetEnqueuer::enqueue_until_blocking(Progress& set) {
   SetDecision& many = set.many;
-  while (set.results.size() < many.calls.size()) {
-    const std::size_t number = set.results.size();
+  while (set.made < many.calls.size()) {
+    const std::size_t number = set.number();
     if (many.pieces && many.members[number].piece) {
-      set.results.push_back(pieces_.enqueue(many, number));
+      set.take(pieces_.enqueue(many, number));
       continue;
     }
     Decision decision = decider_.decide_one(many, number, next_call(set));
     if (decision.may_block) return decision;
-    set.results.push_back(enqueuer_.enqueue(decision, NativeCopyBy::engine));
+    set.take(enqueuer_.enqueue(decision, NativeCopyBy::engine));
   }
   return std::nullopt;
 }

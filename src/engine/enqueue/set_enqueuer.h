@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/brief_mutex.h"
@@ -33,13 +34,21 @@ class SetEnqueuer {
   /// A set on its way.
   struct Progress {
     SetDecision many;
-    SideStreams::Lent sides = {};  ///< by branch
+    SideStreams::Lent sides = {};         ///< by branch
+    std::vector<std::size_t> order = {};  ///< of issue, by number of the call
+    std::size_t made = 0;                 ///< of them
     std::vector<CopyResult> results = {};
     std::optional<CopyCall> beside = std::nullopt;  ///< the present one, if it is in a branch
+
+    [[nodiscard]] std::size_t number() const { return order[made]; }
+    void take(CopyResult result) { results[order[made++]] = std::move(result); }
+    /// So many calls, from the first one asked for on, are enqueued.
+    [[nodiscard]] std::size_t enqueued() const;
   };
 
   void begin(Progress& set);
   void fork(Progress& set);
+  [[nodiscard]] static std::vector<std::size_t> order_of(const SetDecision& many);
   [[nodiscard]] const CopyCall& next_call(Progress& set) const;
   [[nodiscard]] std::optional<Decision> enqueue_until_blocking(Progress& set);
 

@@ -27,6 +27,12 @@ bool can_be_used(const FoundSplit& split, const std::vector<Path>& usable) {
   return std::abs(sum - 1) < 0.01;
 }
 
+bool can_be_used(const IssueOrder& order, std::size_t transfers) {
+  const IssueOrder asked = order_asked_for(transfers);
+  return order.empty() ||
+         std::is_permutation(order.begin(), order.end(), asked.begin(), asked.end());
+}
+
 // Takes results of searches for the very same request, with nothing beside it and nothing left out.
 void Recipes::recall(const FoundPlans& found) {
   for (auto each = found.recipes.rbegin(); each != found.recipes.rend(); ++each) {
@@ -61,13 +67,15 @@ void SmallestPlanned::add_found(FoundPlans& all) const {
 
 void JointPlanner::recall(const FoundPlans& found) {
   for (auto each = found.sets.rbegin(); each != found.sets.rend(); ++each) {
-    bool usable = each->splits.size() == each->transfers.size() && each->options.left_out.empty();
+    bool usable = each->splits.size() == each->transfers.size() && each->options.left_out.empty() &&
+                  can_be_used(each->order, each->transfers.size());
     for (std::size_t k = 0; usable && k < each->transfers.size(); ++k) {
       const JointTransfer& transfer = each->transfers[k];
       usable = can_be_used(each->splits[k],
                            planner_.usable_paths(transfer.source, transfer.destination));
     }
-    if (usable) found_.insert({each->transfers, each->options}, {each->executor, each->splits});
+    if (usable)
+      found_.insert({each->transfers, each->options}, {each->executor, each->splits, each->order});
   }
 }
 
@@ -75,7 +83,7 @@ void JointPlanner::add_found(FoundPlans& all) const {
   found_.for_each([&](const Key& key, const Found& found) {
     const auto& [transfers, options] = key;
     if (options.left_out.empty())
-      all.sets.push_back({transfers, options, found.executor, found.splits});
+      all.sets.push_back({transfers, options, found.executor, found.splits, found.order});
   });
 }
 

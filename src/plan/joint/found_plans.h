@@ -35,6 +35,7 @@ struct FoundSet {
   JointOptions options = {};
   Executor executor = Executor::native;
   std::vector<FoundSplit> splits = {};  ///< in the order of the transfers
+  IssueOrder order = {};                ///< empty: as asked for
 };
 
 /// The most recently used entries come first.
@@ -62,5 +63,8 @@ class PlanKeeper {
 
 /// True if each path is one of `usable`, once, and the shares add up to 1, with chunks that may be.
 bool can_be_used(const FoundSplit& split, const std::vector<Path>& usable);
+
+/// True if it is empty, or each of `transfers` comes once.
+bool can_be_used(const IssueOrder& order, std::size_t transfers);
 
 }  // namespace polypath

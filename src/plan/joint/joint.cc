@@ -6,12 +6,16 @@
 
 #include "core/error.h"
 #include "model/joint_shares.h"
+#include "model/tolerance.h"
 #include "plan/joint/joint_optimiser.h"
 #include "plan/single/explain.h"
 #include "plan/single/planner_request.h"
 
 namespace polypath {
 namespace {
+
+// Ends later than the flow bound by less are not worth another search.
+constexpr double kNearBound = 1.03;
 
 // In a queue the calls of one thread come in between each other as those of several do.
 BothWays calls_of(const JointOptions& options) {
@@ -60,6 +64,7 @@ struct JointPlanner::Request {
   PlanOptions each = {};                        // what each transfer's paths are asked with
   std::vector<std::vector<Path>> paths = {};    // that each may use
   std::vector<Bytes> smallest = {};             // smaller ones are one native copy
+  IssueOrder order = {};                        // empty: as asked for
   std::vector<JointPredictor> predictors = {};  // by executor tried; the first one for streams
 };
 
@@ -114,15 +119,21 @@ const std::vector<TransferShape>& JointPlanner::shapes(
   return shapes_.insert(transfers, std::move(shapes));
 }
 
+// From here on the transfers are issued in that order; empty: as asked for.
+void JointPlanner::issue(Request& request, IssueOrder order) const {
+  const Predictor& predictor = planner_.predictor(as_both_ways(request.options.issuers));
+  request.order = std::move(order);
+  request.predictors.clear();
+  for (const Executor executor : {Executor::stream, Executor::graph})
+    request.predictors.emplace_back(predictor, problem(request, executor));
+}
+
 JointPlanPointer JointPlanner::make_plan(Request& request) {
   find_paths_of(request);
   for (const JointTransfer& transfer : request.transfers)
     request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
                                                          transfer.bytes, request.each));
   leave_small_ones_whole(request);
-  const Predictor& predictor = planner_.predictor(as_both_ways(request.options.issuers));
-  request.predictors.emplace_back(predictor, problem(request, Executor::stream));
-  request.predictors.emplace_back(predictor, problem(request, Executor::graph));
   const JointDraft chosen = found(request);
   auto joint = std::make_shared<JointPlan>();
   for (std::size_t k = 0; k < request.transfers.size(); ++k)
@@ -132,6 +143,7 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
   for (const PlanPointer& plan : joint->plans)
     joint->native_predicted = std::max(joint->native_predicted, plan->native_predicted);
   joint->flow_bound = bound_of(planner_, request.transfers);
+  joint->order = request.order.empty() ? order_asked_for(request.transfers.size()) : request.order;
   return joint;
 }
 
@@ -141,6 +153,7 @@ JointProblem JointPlanner::problem(const Request& request, Executor executor) co
           .paths = request.paths,
           .issuers = request.options.issuers,
           .queues = request.options.queues,
+          .order = request.order,
           .executor = executor,
           .limits = {.chunks = {settings.min_chunk, settings.staging_slot},
                      .slots = settings.staging_slots,
@@ -155,26 +168,81 @@ bool JointPlanner::may_split(const Request& request) const {
 }
 
 // The chosen draft, or the one chosen before: then one play of it says again when everything ends.
-JointDraft JointPlanner::found(const Request& request) {
+JointDraft JointPlanner::found(Request& request) {
   const Key key{request.transfers, request.options};
   JointDraft draft;
   if (const Found* known = found_.find(key)) {
+    issue(request, known->order);
     draft.executor = known->executor;
     for (const auto& split : known->splits) draft.transfers.push_back({split, {}});
     predictor_of(request, draft).predict(draft, Effort::replay);
     return draft;
   }
   if (request.options.left_out.empty()) ++searches_;
+  issue(request, {});
   draft = choose(request);
-  Found found{.executor = draft.executor, .splits = {}};
+  Found found{.executor = draft.executor, .splits = {}, .order = request.order};
   for (const Draft& transfer : draft.transfers) found.splits.push_back(transfer.paths);
   found_.insert(key, std::move(found));
   return draft;
 }
 
+// A transfer may not be later than natively because it waits for the calls of those before it, so
+// that those may have only few calls. Orders in which those that gain by many calls keep few
+// waiting: first as asked for, but behind the others those that natively end later than all need
+// to.
+std::vector<IssueOrder> JointPlanner::other_orders(const Request& request, Seconds bound) const {
+  const JointPredictor& predictor = request.predictors.front();
+  const IssueOrder asked = order_asked_for(request.transfers.size());
+  IssueOrder late_last = asked, shortest_first = asked;
+  std::stable_partition(late_last.begin(), late_last.end(),
+                        [&](std::size_t k) { return predictor.native_end(k) <= bound; });
+  std::vector<Seconds> alone;
+  for (std::size_t k = 0; k < request.transfers.size(); ++k)
+    alone.push_back(alone_natively(request, k));
+  std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                   [&](std::size_t a, std::size_t b) { return alone[a] < alone[b]; });
+  std::vector<IssueOrder> orders{late_last, shortest_first};
+  orders.erase(std::unique(orders.begin(), orders.end()), orders.end());
+  std::erase(orders, asked);
+  return orders;
+}
+
+Seconds JointPlanner::alone_natively(const Request& request, std::size_t transfer) const {
+  const TransferShape shape =
+      direct_copy(request.paths[transfer].front(), request.transfers[transfer].bytes);
+  return planner_.predictor().predict(shape, planner_.settings().staging_slots).time;
+}
+
+bool JointPlanner::may_reorder(const Request& request) const {
+  const JointOptions& options = request.options;
+  return options.free_order && options.issuers == Issuers::one_thread && !options.queues &&
+         may_split(request);
+}
+
+// In the order asked for, or in another one where that clearly gains. The request is left in it.
+JointDraft JointPlanner::choose(Request& request) const {
+  JointDraft best = choose_in_order(request);
+  if (!may_reorder(request)) return best;
+  const Seconds bound = bound_of(planner_, request.transfers);
+  for (IssueOrder& order : other_orders(request, bound)) {
+    if (best.last <= bound * kNearBound) break;
+    Request other = request;
+    issue(other, std::move(order));
+    JointDraft draft = choose_in_order(other);
+    const bool gains = is_split(draft) && draft.regret <= kAsGoodAsNatively &&
+                       draft.last <= best.last && draft.cost < best.cost * (1 - kAlike);
+    if (!gains) continue;
+    best = std::move(draft);
+    request.order = std::move(other.order);
+    request.predictors = std::move(other.predictors);
+  }
+  return best;
+}
+
 // The cheapest draft that the options allow, if it gains; a graph may need new addresses each time.
 // The best draft for graphs is tried as streams once more.
-JointDraft JointPlanner::choose(const Request& request) const {
+JointDraft JointPlanner::choose_in_order(const Request& request) const {
   const JointOptimiser streams(request.predictors.front()), graphs(request.predictors.back());
   JointDraft natively = request.predictors.front().natively();
   if (!may_split(request)) return natively;

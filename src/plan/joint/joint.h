@@ -53,6 +53,8 @@ struct JointOptions {
   /// The next transfers like these are issued before these are over, so that the transfers of one
   /// thread do not start one after another; but the thread must keep up.
   bool queues = false;
+  /// The planner chooses the order of issue: where one thread issues all of them, and no queue.
+  bool free_order = false;
   /// native, or which executor all split transfers use.
   std::optional<Executor> executor = std::nullopt;
   /// No path of any transfer is staged there.
@@ -63,13 +65,14 @@ struct JointOptions {
 
 /// One plan for several transfers that start together.
 struct JointPlan {
-  /// In the order asked for, which is the order of issue. A plan's `predicted` is when it ends and
-  /// `native_predicted` when it would if all were native copies, both from the first call on.
+  /// In the order asked for. A plan's `predicted` is when it ends and `native_predicted` when it
+  /// would if all were native copies, issued as asked for; both from the first call on.
   std::vector<PlanPointer> plans;
   Seconds predicted;         ///< the end of the last one
   Seconds native_predicted;  ///< the same if all are native copies
   Seconds flow_bound;        ///< no plan over these paths is over earlier
   Seconds calls;             ///< what the issuing threads spend in calls, all together
+  IssueOrder order;          ///< by number in `plans`; as asked for without free_order
 };
 
 using JointPlanPointer = std::shared_ptr<const JointPlan>;
@@ -83,8 +86,9 @@ class JointPlanner {
  public:
   explicit JointPlanner(Planner& planner);
 
-  /// The plan for `transfers`, which start together and are issued in this order. Joint plans are
-  /// cached. Errors (invalid_argument): no transfers, or one that Planner::plan would refuse.
+  /// The plan for `transfers`, which start together and are issued in this order, unless the
+  /// options leave that free: no transfer ends later then than natively in this order. Joint plans
+  /// are cached. Errors (invalid_argument): no transfers, or one that Planner::plan would refuse.
   JointPlanPointer plan(const std::vector<JointTransfer>& transfers,
                         const JointOptions& options = {});
 
@@ -106,14 +110,20 @@ class JointPlanner {
   struct Found {
     Executor executor = Executor::native;
     std::vector<std::vector<PathDraft>> splits;
+    IssueOrder order = {};  ///< empty: as asked for
   };
 
   [[nodiscard]] JointPlanPointer make_plan(Request& request);
   void find_paths_of(Request& request) const;
   static void leave_small_ones_whole(Request& request);
+  void issue(Request& request, IssueOrder order) const;
+  [[nodiscard]] bool may_reorder(const Request& request) const;
+  [[nodiscard]] std::vector<IssueOrder> other_orders(const Request& request, Seconds bound) const;
+  [[nodiscard]] Seconds alone_natively(const Request& request, std::size_t transfer) const;
   [[nodiscard]] JointProblem problem(const Request& request, Executor executor) const;
-  [[nodiscard]] JointDraft choose(const Request& request) const;
-  [[nodiscard]] JointDraft found(const Request& request);
+  [[nodiscard]] JointDraft choose(Request& request) const;
+  [[nodiscard]] JointDraft choose_in_order(const Request& request) const;
+  [[nodiscard]] JointDraft found(Request& request);
   [[nodiscard]] JointDraft cheapest(const Request& request,
                                     std::initializer_list<std::optional<JointDraft>> drafts) const;
   [[nodiscard]] bool may_split(const Request& request) const;

@@ -1,6 +1,7 @@
 #include "plan/joint/joint_draft.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace polypath {
@@ -11,7 +12,21 @@ constexpr double kRegretWeight = 20;
 
 Draft direct_draft(const Path& direct) { return {{PathDraft{direct, 1, 1, 0}}, {}}; }
 
+// By transfer, of those in the order of issue.
+template <class Value>
+std::vector<Value> by_transfer(std::vector<Value> issued, const IssueOrder& order) {
+  std::vector<Value> values(issued.size());
+  for (std::size_t i = 0; i < issued.size(); ++i) values[order[i]] = std::move(issued[i]);
+  return values;
+}
+
 }  // namespace
+
+IssueOrder order_asked_for(std::size_t size) {
+  IssueOrder order(size);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
 
 bool is_native(const Draft& draft) {
   return draft.paths.size() == 1 && !draft.paths.front().path.staged();
@@ -23,7 +38,9 @@ bool is_split(const JointDraft& draft) {
 }
 
 JointPredictor::JointPredictor(const Predictor& predictor, JointProblem problem)
-    : predictor_(predictor), problem_(std::move(problem)) {
+    : predictor_(predictor),
+      problem_(std::move(problem)),
+      order_(order_asked_for(problem_.transfers.size())) {
   for (const JointTransfer& transfer : problem_.transfers)
     splitters_.emplace_back(predictor, problem_.limits, problem_.executor, transfer.bytes);
   JointDraft all;
@@ -31,6 +48,7 @@ JointPredictor::JointPredictor(const Predictor& predictor, JointProblem problem)
   for (const Effort effort : {Effort::quick, Effort::replay})
     for (const Prediction& each : play(all, effort))
       native_ends_[static_cast<int>(effort)].push_back(each.time);
+  if (!problem_.order.empty()) order_ = problem_.order;
 }
 
 JointDraft JointPredictor::natively() const {
@@ -52,30 +70,31 @@ TransferShape JointPredictor::shape_of(const JointDraft& draft, std::size_t tran
   return splitters_[transfer].shape_of(own);
 }
 
-std::vector<TransferShape> JointPredictor::shapes_of(const JointDraft& draft) const {
+std::vector<TransferShape> JointPredictor::issued(const JointDraft& draft) const {
   std::vector<TransferShape> shapes;
-  for (std::size_t k = 0; k < size(); ++k) shapes.push_back(shape_of(draft, k));
+  for (const std::size_t k : order_) shapes.push_back(shape_of(draft, k));
   return shapes;
 }
 
 std::vector<Seconds> JointPredictor::starts(const JointDraft& draft) const {
-  return starts(shapes_of(draft));
+  return by_transfer(starts(issued(draft)), order_);
 }
 
-std::vector<Seconds> JointPredictor::starts(std::span<const TransferShape> shapes) const {
-  std::vector<Seconds> starts(shapes.size());
+std::vector<Seconds> JointPredictor::starts(std::span<const TransferShape> issued) const {
+  std::vector<Seconds> starts(issued.size());
   if (problem_.issuers == Issuers::one_thread && !problem_.queues)
-    for (std::size_t k = 1; k < shapes.size(); ++k)
-      starts[k] = starts[k - 1] + predictor_.call_time(shapes[k - 1], problem_.limits.slots);
+    for (std::size_t i = 1; i < issued.size(); ++i)
+      starts[i] = starts[i - 1] + predictor_.call_time(issued[i - 1], problem_.limits.slots);
   return starts;
 }
 
 std::vector<Prediction> JointPredictor::play(const JointDraft& draft, Effort effort) const {
   const int slots = problem_.limits.slots;
-  const std::vector<TransferShape> shapes = shapes_of(draft);
+  const std::vector<TransferShape> shapes = issued(draft);
   const std::vector<Seconds> calls = starts(shapes);
-  return effort == Effort::quick ? predictor_.predict(shapes, slots, calls)
-                                 : predictor_.replay(shapes, slots, calls);
+  return by_transfer(effort == Effort::quick ? predictor_.predict(shapes, slots, calls)
+                                             : predictor_.replay(shapes, slots, calls),
+                     order_);
 }
 
 void JointPredictor::predict(JointDraft& draft, Effort effort) const {

@@ -10,6 +10,7 @@
 // where c₁ is c if one thread issues everything: again and again, it must keep up.
 
 #include <compare>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,12 @@ struct JointTransfer {
 /// The issuers of a set's transfers: one thread one after another, or each its own thread, of this
 /// process or of several.
 enum class Issuers { one_thread, threads, processes };
+
+/// Transfers by their numbers, each once: that which is issued first comes first.
+using IssueOrder = std::vector<std::size_t>;
+
+/// That of `size` transfers that are issued as they were asked for.
+IssueOrder order_asked_for(std::size_t size);
 
 /// One draft per transfer, each with its prediction beside the others.
 struct JointDraft {
@@ -55,7 +62,8 @@ struct JointProblem {
   std::vector<JointTransfer> transfers;
   std::vector<std::vector<Path>> paths;  ///< those that each may use, the direct one first
   Issuers issuers = Issuers::one_thread;
-  bool queues = false;  ///< see JointOptions
+  bool queues = false;    ///< see JointOptions
+  IssueOrder order = {};  ///< empty: as asked for
   Executor executor = Executor::stream;
   OptimiserLimits limits;
 };
@@ -69,9 +77,9 @@ class JointPredictor {
 
   /// Fills in the predictions and the values that follow from them. Idle paths are taken out.
   void predict(JointDraft& draft, Effort effort) const;
-  /// Everything as one direct copy each, predicted by replay.
+  /// Everything as one direct copy each, predicted by replay, in the problem's order.
   [[nodiscard]] JointDraft natively() const;
-  /// When a transfer ends then.
+  /// When a transfer ends then, if all are issued as they were asked for.
   [[nodiscard]] Seconds native_end(std::size_t transfer) const {
     return native_ends_[static_cast<int>(Effort::replay)][transfer];
   }
@@ -92,14 +100,16 @@ class JointPredictor {
   [[nodiscard]] std::vector<Seconds> starts(const JointDraft& draft) const;
 
  private:
-  [[nodiscard]] std::vector<TransferShape> shapes_of(const JointDraft& draft) const;
-  [[nodiscard]] std::vector<Seconds> starts(std::span<const TransferShape> shapes) const;
+  // Both in the order of issue.
+  [[nodiscard]] std::vector<TransferShape> issued(const JointDraft& draft) const;
+  [[nodiscard]] std::vector<Seconds> starts(std::span<const TransferShape> issued) const;
   void rate(JointDraft& draft, Effort effort) const;
   [[nodiscard]] std::vector<Prediction> play(const JointDraft& draft, Effort effort) const;
 
   const Predictor& predictor_;
   JointProblem problem_;
   std::vector<Optimiser> splitters_;
+  IssueOrder order_;
   std::vector<Seconds> native_ends_[2];  // by effort
 };
 

@@ -243,6 +243,8 @@ JointDraft JointOptimiser::best(std::vector<JointDraft> drafts) const {
   const JointDraft natively = predictor_.natively();
   drafts.push_back(natively);
   std::erase_if(drafts, [](const JointDraft& draft) { return draft.regret > kAsGoodAsNatively; });
+  // In another order of issue than the one asked for, native copies may harm one of them as well.
+  if (drafts.empty()) drafts.push_back(natively);
   keep_best(drafts, 1);
   JointDraft best = finished(drafts.front());
   // Opposite orders need both to begin at the same time: those that queue drift apart.
