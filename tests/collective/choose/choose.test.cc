@@ -351,8 +351,8 @@ TEST(CollectivePlanner, PredictsKernelsAsTheyRun) {
       const Machine machine = load_machine(name);
       CollectivePlanner planner(machine, {});
 
-      const CollectivePlan plan = planner.plan(request_of(machine, collective, 256_MiB),
-                                               {.algorithms = {"oneshot"}});
+      const CollectivePlan plan =
+          planner.plan(request_of(machine, collective, 256_MiB), {.algorithms = {"oneshot"}});
 
       const Seconds taken = simulated(machine, plan);
       EXPECT_NEAR(plan.chosen().predicted / taken, 1, 0.01) << name << name_of(collective);
