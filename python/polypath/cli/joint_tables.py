@@ -102,7 +102,9 @@ def _order(plan: Document) -> list[str]:
     if order == sorted(order):
         return []
     rows = ", ".join(str(number + 1) for number in order)
-    return [f"The order of issue is that of the rows {rows}: the long ones keep no short one waiting."]
+    return [
+        f"The order of issue is that of the rows {rows}: the long ones keep no short one waiting."
+    ]
 
 
 def _show_reasons(console: Console, transfers: list[Document]) -> None:
