@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "collective/program/collective_kernels.h"
+#include "collective/program/routes.h"
 #include "collective/program/split_messages.h"
+#include "collective/trees/index_of.h"
 #include "core/error.h"
 #include "kernels/reduce.h"
 
@@ -31,15 +33,20 @@ Slice Composer::output(int rank, Bytes offset) const {
 
 Slice Composer::slot(int from, int to, Bytes bytes) {
   if (bytes.value == 0) return {};
-  return slots_.next(*machine_.find_hop(gpu(from), gpu(to)), false);
+  return slots_.next(
+      *machine_.find_hop(request_.ranks[index_of(from)], request_.ranks[index_of(to)]), false);
 }
 
 Slice Composer::host_slot(int rank) {
-  return slots_.next(*machine_.find_hop(gpu(rank), machine_.nearest_host(gpu(rank))), false);
+  return slots_.next(*machine_.find_hop(request_.ranks[index_of(rank)],
+                                        machine_.nearest_host(request_.ranks[index_of(rank)])),
+                     false);
 }
 
 Slice Composer::arrival_slot(int rank) {
-  return slots_.next(*machine_.find_hop(machine_.nearest_host(gpu(rank)), gpu(rank)), false);
+  return slots_.next(*machine_.find_hop(machine_.nearest_host(request_.ranks[index_of(rank)]),
+                                        request_.ranks[index_of(rank)]),
+                     false);
 }
 
 Part Composer::part(int number, int count) const {

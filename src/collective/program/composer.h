@@ -92,9 +92,6 @@ class Composer {
   Program build() &&;
 
  private:
-  [[nodiscard]] PlaceId gpu(int rank) const {
-    return request_.ranks[static_cast<std::size_t>(rank)];
-  }
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);

@@ -92,6 +92,9 @@ std::vector<Prediction> JointPredictor::play(const JointDraft& draft, Effort eff
   const int slots = problem_.limits.slots;
   const std::vector<TransferShape> shapes = issued(draft);
   const std::vector<Seconds> calls = starts(shapes);
+  if (effort == Effort::replay)
+    for (const TransferShape& shape : shapes)
+      for (const PathShape& path : shape.paths) played_ += path.chunks.size();
   return by_transfer(effort == Effort::quick ? predictor_.predict(shapes, slots, calls)
                                              : predictor_.replay(shapes, slots, calls),
                      order_);

@@ -98,6 +98,8 @@ class JointPredictor {
   [[nodiscard]] std::size_t size() const { return splitters_.size(); }
   /// When each call begins.
   [[nodiscard]] std::vector<Seconds> starts(const JointDraft& draft) const;
+  /// True when so many copies were replayed that a search had better end.
+  [[nodiscard]] bool has_played_enough() const { return played_ > kMostReplayed; }
 
  private:
   // Both in the order of issue.
@@ -106,11 +108,14 @@ class JointPredictor {
   void rate(JointDraft& draft, Effort effort) const;
   [[nodiscard]] std::vector<Prediction> play(const JointDraft& draft, Effort effort) const;
 
+  static constexpr std::size_t kMostReplayed = 100'000;
+
   const Predictor& predictor_;
   JointProblem problem_;
   std::vector<Optimiser> splitters_;
   IssueOrder order_;
   std::vector<Seconds> native_ends_[2];  // by effort
+  mutable std::size_t played_ = 0;       // copies that were replayed
 };
 
 }  // namespace polypath

@@ -69,6 +69,7 @@ void JointOptimiser::level(JointDraft& draft, int rounds, Effort effort) const {
 // Moves `part` of one transfer's message from one path to another, for each pair of them.
 bool JointOptimiser::shift_between(JointDraft& draft, std::size_t transfer, double part,
                                    Effort effort) const {
+  if (predictor_.has_played_enough()) return false;
   const JointProblem& problem = predictor_.problem();
   bool any = false;
   const std::vector<Path> from = paths_of(draft.transfers[transfer]);
@@ -135,6 +136,7 @@ std::vector<JointDraft> JointOptimiser::improved_quickly(std::vector<JointDraft>
 // negative.
 bool JointOptimiser::scale_chunks(JointDraft& draft, std::size_t first, std::size_t count,
                                   double factor, int taper, Effort effort) const {
+  if (predictor_.has_played_enough()) return false;
   JointDraft trial = draft;
   for (std::size_t k = first; k < first + count; ++k)
     for (PathDraft& part : trial.transfers[k].paths) {
@@ -174,7 +176,8 @@ JointDraft JointOptimiser::replayed(JointDraft draft) const {
 }
 
 void JointOptimiser::polish(JointDraft& draft) const {
-  for (int step = 0; step < kReliefs && relieve_last(draft); ++step) {
+  for (int step = 0; step < kReliefs && !predictor_.has_played_enough() && relieve_last(draft);
+       ++step) {
   }
   release(draft);
   for (const double part : {0.04, 0.015}) (void)shift_once(draft, part, Effort::replay);
@@ -189,7 +192,7 @@ void JointOptimiser::break_steps(JointDraft& draft) const {
   for (std::size_t k = 0; k < predictor_.size(); ++k) {
     const auto& ends = draft.transfers[k].prediction.path_finish;
     const auto [first, last] = std::minmax_element(ends.begin(), ends.end());
-    if (*last < *first * kEndsApart) continue;
+    if (*last < *first * kEndsApart || predictor_.has_played_enough()) continue;
     for (std::size_t p = 0; p < draft.transfers[k].paths.size(); ++p)
       for (const double factor : {0.6, 0.8, 1.25, 1.7}) {
         JointDraft trial = draft;
