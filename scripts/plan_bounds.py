@@ -27,9 +27,12 @@ from bounds.machine import machine_of
 from bounds.stored import Row, store
 from polypath import reports
 
-# What is said of a plan that adds from the left, of all ranks or of each node and then the nodes.
+# What is said of a plan that adds from the left: all ranks, or each group and then the groups.
 ANY, RANK_ORDER = "any", "0, 1, 2, ..."
-ORDER_OF_NODES = "in each node 0, 1, 2, ...; then the nodes 0, 1, 2, ..."
+IN_GROUPS = (
+    "in each node 0, 1, 2, ...; then the nodes 0, 1, 2, ...",
+    "in each group of close GPUs 0, 1, 2, ...; then the groups 0, 1, 2, ...",
+)
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -61,7 +64,7 @@ class Judge:
         )
         took = time.process_time() - begin
         best = plan["algorithms"][0]
-        order = None if any_order else best.get("order")
+        groups = [] if any_order else self._groups(plan, best.get("order"))
         return {
             "machine": self.stands_for,
             "nodes": self.nodes,
@@ -73,23 +76,27 @@ class Judge:
             "algorithm": best["algorithm"],
             "predicted_seconds": plan["predicted_seconds"],
             "planning_seconds": round(took, 5),
-            **self._bounds(Request(collective, plan["bytes"], root), order),
+            **self._bounds(Request(collective, plan["bytes"], root), groups),
         }
 
-    def _bounds(self, request: Request, order: str | None) -> Row:
+    def _groups(self, plan: Row, order: str | None) -> list[list[int]]:
+        """Return the ranks of each group that is added up from the left; none of another order."""
+        if order == RANK_ORDER:
+            return [list(range(len(self.machine.gpus)))]
+        return plan["order_groups"] if order in IN_GROUPS else []
+
+    def _bounds(self, request: Request, groups: list[list[int]]) -> Row:
         """Return the bound of any order, and that of the plan's own if it has one."""
         free = self.bounds[ANY].of(request)
         found: Row = {"bound_seconds": free, "bound_in_order_seconds": None}
-        if request.collective in REDUCING and order in (RANK_ORDER, ORDER_OF_NODES):
-            own = self._in_order(order).of(replace(request, in_order=True))
+        if request.collective in REDUCING and groups:
+            own = self._in_order(groups).of(replace(request, in_order=True))
             found["bound_in_order_seconds"] = max(own, free)
         return found
 
-    def _in_order(self, order: str) -> LowerBounds:
-        """Return the bounds of sums from the left, of all ranks or node by node."""
-        all_ranks = [list(range(len(self.machine.gpus)))]
-        nodes = all_ranks if order == RANK_ORDER else self.machine.nodes
-        return self.bounds.setdefault(order, LowerBounds(replace(self.machine, nodes=nodes)))
+    def _in_order(self, groups: list[list[int]]) -> LowerBounds:
+        """Return the bounds of sums from the left, group by group."""
+        return self.bounds.setdefault(str(groups), LowerBounds(replace(self.machine, nodes=groups)))
 
 
 def rows_of(

@@ -10,6 +10,7 @@
 #include "bench/host.json.h"
 #include "bench/repetitions.json.h"
 #include "bench/request_fields.json.h"
+#include "collective/algorithms/fixed_order.h"
 #include "context/report_format.h"
 #include "core/json_reader.json.h"
 #include "core/json_text.json.h"
@@ -112,11 +113,20 @@ Json result_object(const Machine& machine, const CollectiveResult& result) {
   return object;
 }
 
-Json decision_object(const CollectiveRequest& request, const AlgorithmDecision& decision) {
+// Of those that keep to the fixed order it is said which one that is there.
+const char* order_of(const Machine& machine, const CollectiveRequest& request,
+                     const Algorithm& algorithm) {
+  const bool is_fixed = algorithm.order == std::string_view(kFixedOrder);
+  return is_fixed ? fixed_order(machine, request) : algorithm.order;
+}
+
+Json decision_object(const Machine& machine, const CollectiveRequest& request,
+                     const AlgorithmDecision& decision) {
   Json object = {{"algorithm", decision.draft.algorithm->name},
                  {"chosen", decision.chosen},
                  {"sentence", decision.draft.algorithm->sentence}};
-  if (reduces(request.collective)) object["order"] = decision.draft.algorithm->order;
+  if (reduces(request.collective))
+    object["order"] = order_of(machine, request, *decision.draft.algorithm);
   add_draft(object, request, decision.draft);
   object["reason"] = decision.reason;
   return object;
@@ -160,9 +170,10 @@ std::string collective_plan_report(const std::string& json) {
   add_request(report, chosen.machine, request);
   report["predicted_seconds"] = plan.chosen().predicted.value;
   report["copies_and_reductions"] = plan.program->program.nodes().size();
+  if (reduces(request.collective)) report["order_groups"] = order_groups(chosen.machine, request);
   report["algorithms"] = Json::array();
   for (const AlgorithmDecision& decision : plan.decisions)
-    report["algorithms"].push_back(decision_object(request, decision));
+    report["algorithms"].push_back(decision_object(chosen.machine, request, decision));
   return json_text(report, kReportIndent);
 }
 
