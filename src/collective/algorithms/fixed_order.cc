@@ -96,7 +96,7 @@ std::vector<int> all_ranks(const CollectiveRequest& request) {
 
 std::vector<std::vector<int>> order_groups(const Machine& machine,
                                            const CollectiveRequest& request) {
-  const auto nodes = ranks_by_node(machine, request);
+  auto nodes = ranks_by_node(machine, request);
   if (nodes_are_alike(machine, request)) return nodes;
   if (nodes.size() > 1 || can_mail(machine, request.ranks, {})) return {all_ranks(request)};
   const SharedResources links(machine, request.ranks);

@@ -63,7 +63,7 @@ std::vector<Demands> demands_of(const CollectiveRequest& request) {
 }
 
 // Messages that go on where another one ends, at both sides, are one with it.
-std::vector<Message> joined(std::vector<Message> messages) {
+std::vector<Message> joined(const std::vector<Message>& messages) {
   std::vector<Message> fewer;
   for (const Message& each : messages) {
     if (each.bytes.value == 0) continue;
@@ -277,7 +277,7 @@ class AlongTrees {
       messages.push_back({value.at, arrived, bytes});
       value = {arrived, true};
     });
-    composer_.send(joined(std::move(messages)));
+    composer_.send(joined(messages));
     for_vertices(depth - 1, true, [&](std::size_t i, int number) { add_up(piece, i, number); });
   }
 
@@ -297,7 +297,7 @@ class AlongTrees {
       ordered.push_back({vertex.rank, {input(of, vertex.rank, offset), false}});
     for (std::size_t child = 1; child < values.size(); ++child)
       if (const Vertex& each = of.tree.vertices()[child]; each.parent == number)
-        ordered.push_back({each.order, values[child]});
+        ordered.emplace_back(each.order, values[child]);
     std::ranges::stable_sort(ordered, {}, &std::pair<int, Operand>::first);
     std::vector<Operand> operands;
     for (const auto& each : ordered) operands.push_back(each.second);
@@ -333,7 +333,7 @@ class AlongTrees {
       messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
     });
-    composer_.send(joined(std::move(messages)));
+    composer_.send(joined(messages));
     for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
   }
 
