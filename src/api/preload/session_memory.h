@@ -20,8 +20,8 @@ class SessionMemory {
                 SessionStreams& streams)
       : settings_(settings), driver_(driver), engine_(engine), streams_(streams) {}
 
-  /// Finds the copy's ends. Why it is native whatever its plan; none if it may
-  /// not be.
+  /// Finds the copy's ends. Returns why it has to be native; none if its plan
+  /// decides.
   [[nodiscard]] std::optional<Outcome> resolve(const ProgramCopy& asked, ProgramEnds& ends);
 
  private:

@@ -12,6 +12,8 @@
 namespace polypath {
 namespace {
 
+// Chosen between links of two kinds, as of `mist`, 2.05 times as fast within a socket, and the per
+// cents by which links of one kind differ.
 constexpr double kFarSlower = 1.5;
 
 // Which pairs of ranks use a resource by their direct copies, either way.

@@ -220,13 +220,15 @@ class AlongTrees {
     return {range.offset + begin, end - begin};
   }
 
-  // The slot of a link that a piece has.
+  // In the slot of a link that a piece has: they go round in the order of the pieces, also where
+  // one has nothing to send there at first.
   [[nodiscard]] Slice slot_of(std::size_t tree, int vertex, int piece, int from, int to,
                               Bytes bytes) {
     if (bytes.value == 0) return {};
-    auto& slot = slots_[{piece, from, to}];
-    if (!slot) slot = composer_.slot(from, to, bytes);
-    return {slot->buffer, slot->offset + offsets_[tree][index_of(vertex)]};
+    auto& slots = slots_[{from, to}];
+    while (slots.size() <= index_of(piece)) slots.push_back(composer_.slot(from, to, bytes));
+    const Slice& slot = slots[index_of(piece)];
+    return {slot.buffer, slot.offset + offsets_[tree][index_of(vertex)]};
   }
 
   [[nodiscard]] Slice input(const Planted& of, int rank, Bytes offset) const {
@@ -367,9 +369,9 @@ class AlongTrees {
   std::vector<Planted> planted_;
   int inward_ = 0, outward_ = 0;  ///< the depths of the deepest trees
   int pieces_ = 1;
-  std::vector<std::vector<Bytes>> offsets_;  ///< in slots, by tree and vertex
-  std::map<std::tuple<int, int, int>, std::optional<Slice>> slots_;  ///< by piece and link
-  std::vector<Places> places_;                                       ///< by piece and tree
+  std::vector<std::vector<Bytes>> offsets_;                  ///< in slots, by tree and vertex
+  std::map<std::pair<int, int>, std::vector<Slice>> slots_;  ///< by link and piece
+  std::vector<Places> places_;                               ///< by piece and tree
 };
 
 constexpr const char* kNotByTrees =

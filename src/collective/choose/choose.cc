@@ -220,7 +220,7 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
                                : is_large           ? kPlayedOfLarge
                                                     : kPlayed;
   Sample sample{request, request};
-  if (draft.algorithm->is_kernel) return sample;  // a few nodes, whatever the message
+  if (draft.algorithm->is_kernel) return sample;  // a few nodes for messages of any size
   if (message_bytes(request) <= round_of(request, tuning) * (played + 1)) return sample;
   sample.smaller = of_rounds(request, tuning, played - fewer);
   sample.larger = of_rounds(request, tuning, played);

@@ -20,7 +20,9 @@ class Routes {
  public:
   /// Error (invalid_setting) as of Planner.
   Routes(const Machine& machine, const Settings& settings)
-      : planner_(machine, settings), joint_(planner_), packings_(planner_.machine()) {}
+      : planner_(machine, settings),
+        joint_(planner_),
+        packings_(planner_.machine(), static_cast<std::size_t>(settings.plan_cache)) {}
 
   /// The paths of each, the direct one first. Sizes are taken in kGrain bytes, so that sets of
   /// hardly different ones have one plan. Of more messages than a joint plan can have, each goes

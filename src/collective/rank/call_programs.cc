@@ -150,8 +150,8 @@ CollectiveDraft KnownPrograms::agreed(const CollectiveRequest& request,
           .predicted = choice.predicted};
 }
 
-// Several paths are planned by each rank, with the numbers of its machine: those of another
-// calibration may give another program, whose flags no rank sets.
+// Several paths, and trees, are planned by each rank, with the numbers of its machine: those of
+// another calibration may give another program, whose flags no rank sets.
 void KnownPrograms::check_agreed(const std::string& structure) {
   if (plans_alone()) return;
   const std::vector<Blob> all =

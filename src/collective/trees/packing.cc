@@ -161,10 +161,10 @@ class CheapestTrees {
   std::optional<GroupedSums> sums_;
 };
 
-// Each demand's parts, of one size, take trees in turn. An edge costs as
-// much as Σ_r x_r^p grows by it, where resource r is busy for x_r, so that parts give way to each
-// other; a part takes another tree if the sum becomes less. With a large p it is the busiest one's
-// time that counts (a potential game: Rosenthal 1973).
+// Each demand's parts, of one size, take trees in turn. An edge costs as much as Σ_r x_r^p grows by
+// it, where resource r is busy for x_r, so that parts give way to each other; a part takes another
+// tree if the sum becomes less. With a large p it is the busiest one's time that counts (a
+// potential game: Rosenthal 1973).
 class Packer {
  public:
   Packer(const Machine& machine, const PackingRequest& request)
@@ -277,9 +277,8 @@ Packing pack_trees(const Machine& machine, const PackingRequest& request) {
 }
 
 const Packing& Packings::of(const PackingRequest& request) {
-  const auto known = known_.find(request);
-  if (known != known_.end()) return known->second;
-  return known_.emplace(request, pack_trees(machine_, request)).first->second;
+  if (const Packing* known = known_.find(request)) return *known;
+  return known_.insert(request, pack_trees(machine_, request));
 }
 
 }  // namespace polypath

@@ -6,11 +6,11 @@
 // these at one, and from there the result goes to the root: each over shortest paths.
 
 #include <compare>
-#include <map>
 #include <vector>
 
 #include "collective/trees/tree.h"
 #include "machine/machine.h"
+#include "plan/lru_cache.h"
 
 namespace polypath {
 
@@ -48,12 +48,13 @@ Packing pack_trees(const Machine& machine, const PackingRequest& request);
 /// Remembers packings of one machine. Not thread-safe.
 class Packings {
  public:
-  explicit Packings(const Machine& machine) : machine_(machine) {}
+  Packings(const Machine& machine, std::size_t most) : machine_(machine), known_(most) {}
+  /// Until the next one is asked for.
   [[nodiscard]] const Packing& of(const PackingRequest& request);
 
  private:
   const Machine& machine_;
-  std::map<PackingRequest, Packing> known_;
+  LruCache<PackingRequest, Packing> known_;
 };
 
 }  // namespace polypath

@@ -32,7 +32,7 @@ struct JointTransfer {
 /// process or of several.
 enum class Issuers { one_thread, threads, processes };
 
-/// Transfers by their numbers, each once: that which is issued first comes first.
+/// The numbers of transfers, each once, in the order in which they are issued.
 using IssueOrder = std::vector<std::size_t>;
 
 /// That of `size` transfers that are issued as they were asked for.
@@ -108,6 +108,8 @@ class JointPredictor {
   void rate(JointDraft& draft, Effort effort) const;
   [[nodiscard]] std::vector<Prediction> play(const JointDraft& draft, Effort effort) const;
 
+  // The set of copies that took longest (cedar 9 of results/simulated/plan_bounds.json) is planned
+  // in 2 s with it and in 5.7 without; its plan then takes 3.65 ms instead of 3.52.
   static constexpr std::size_t kMostReplayed = 100'000;
 
   const Predictor& predictor_;

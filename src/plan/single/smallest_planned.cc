@@ -35,12 +35,12 @@ Bytes SmallestPlanned::of(PlaceId source, PlaceId destination, Bytes bytes,
   asked.executor = options.executor, asked.left_out = options.left_out;
   const Key key{source, destination, asked.executor, asked.left_out};
   if (const Bytes* known = smallest_.find(key)) return *known;
-  const ConcurrentTransfers nobody;
+  const ConcurrentTransfers none;
   PlannerRequest request{.source = source,
                          .destination = destination,
                          .bytes = {},
                          .options = &asked,
-                         .concurrent = &nobody,
+                         .concurrent = &none,
                          .paths = find_paths(model_.machine(), source, destination)};
   if (asked.left_out.empty()) ++searches_;
   return smallest_.insert(key, search(request));
