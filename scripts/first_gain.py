@@ -5,8 +5,8 @@ scripts/first_gain.py dist/polypath-*.whl                  what a wheel needs is
 scripts/first_gain.py WHEEL --find-links FOLDER            from wheels in a folder, and nowhere else
 scripts/first_gain.py WHEEL --json results/first_gain.json
 
-The demo runs on simulated machines, also where there are GPUs. Ends with 1 if a step fails, or if the
-demo shows no gain.
+The demo runs on simulated machines, also where there are GPUs. Ends with 1 if a step fails, or if
+the demo shows no gain.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ namespace polypath {
 
 /// On several nodes with as many ranks each: the nodes. On one
 /// node, where not all GPUs can exchange messages by kernels: GPUs that reach each other over links
-/// of their own, 1.5 times as fast as some between them and others; taken in rank order. Of a machine with other
-/// numbers the groups may be others: all ranks need the same one.
+/// of their own, 1.5 times as fast as some between them and others; taken in rank order. Of a
+/// machine with other numbers the groups may be others: all ranks need the same one.
 std::vector<std::vector<int>> order_groups(const Machine& machine,
                                            const CollectiveRequest& request);
 
