@@ -39,7 +39,7 @@ TEST_F(StandInIpc, CopiesOfAMappingUseTheOwnersGpu) {
   const std::string own = counting.ask("alloc 4096");
 
   EXPECT_EQ(counting.ask("copy " + own + " " + mapped + " 4096"), "ok");
-  EXPECT_EQ(counting.quit(), 0);
+  EXPECT_EQ(counting.quit(), 0) << counting.complaints();
 
   EXPECT_NE(counting.complaints().find("gpu0 to gpu3 copies 1 bytes 4096"), std::string::npos);
 }
@@ -59,7 +59,7 @@ TEST_F(StandInIpc, TheHostCannotTouchAMapping) {
   const std::string mapped = importer_.ask("open " + exporter_.ask("export " + exported(4096, 1)));
 
   EXPECT_EQ(importer_.ask("touch " + mapped), "");
-  EXPECT_EQ(importer_.quit(), -SIGSEGV);
+  EXPECT_EQ(importer_.quit(), -SIGSEGV) << importer_.complaints();
 }
 
 // One mapping per context, counted; the same address for the same context.

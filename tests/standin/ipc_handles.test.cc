@@ -63,7 +63,7 @@ TEST_F(StandInIpc, MemoryOutlivesAKilledExporterOnlyWhereItIsMapped) {
   EXPECT_TRUE(holds(importer_, mapped, 4096, 1));
   EXPECT_EQ(importer_.ask("open " + unopened), kInvalidValue);
   EXPECT_EQ(importer_.ask("close " + mapped), "ok");
-  EXPECT_EQ(importer_.quit(), 0);
+  EXPECT_EQ(importer_.quit(), 0) << importer_.complaints();
 }
 
 TEST_F(StandInIpc, AnImportersEndLeavesTheMemoryAlone) {
@@ -73,7 +73,7 @@ TEST_F(StandInIpc, AnImportersEndLeavesTheMemoryAlone) {
   importer_.kill();
 
   EXPECT_TRUE(holds(exporter_, memory, 4096, 1));
-  EXPECT_EQ(exporter_.quit(), 0);
+  EXPECT_EQ(exporter_.quit(), 0) << exporter_.complaints();
 }
 
 TEST_F(StandInIpc, NothingIsLeftBehind) {

@@ -29,7 +29,7 @@ TEST(StandInLifetime, AForkedChildHasNoDriverAndDoesNotHang) {
 
   EXPECT_EQ(peer.ask("fork"), kNotInitialized + ", init " + kNotInitialized);
   EXPECT_EQ(peer.ask("count"), "4");
-  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.quit(), 0) << peer.complaints();
 }
 
 TEST(StandInLifetime, AChildOfAProgramThatNeverBeganHasOne) {
@@ -43,7 +43,7 @@ TEST(StandInLifetime, LateExitHandlersAreToldThatItIsOver) {
   peer.ask("at_exit");
   peer.ask("init");
 
-  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.quit(), 0) << peer.complaints();
   EXPECT_EQ(peer.last_words(), "at exit: " + kDeinitialized + "\n");
 }
 
@@ -59,7 +59,7 @@ TEST(StandInLifetime, AMachineThatIsNoneIsAnErrorWithWords) {
 
   EXPECT_EQ(peer.ask("init"), "error 999");
   EXPECT_EQ(peer.ask("count"), kNotInitialized);
-  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.quit(), 0) << peer.complaints();
   EXPECT_THAT(peer.complaints(), HasSubstr("nowhere"));
 }
 
@@ -84,7 +84,7 @@ TEST_P(StandInViolations, RacesAreToldAndEndAStrictProgramWithAStatus) {
 
   EXPECT_EQ(peer.ask("race " + to + " " + from), "ok");
 
-  EXPECT_EQ(peer.quit(), GetParam() ? 86 : 0);
+  EXPECT_EQ(peer.quit(), GetParam() ? 86 : 0) << peer.complaints();
   EXPECT_THAT(peer.complaints(), HasSubstr("race: copy of 4096 bytes from gpu0 to gpu0"));
 }
 
@@ -97,7 +97,7 @@ TEST(StandInLifetime, AStrictProgramWithoutViolationsEndsWell) {
   const std::string from = peer.ask("alloc 4096"), to = peer.ask("alloc 4096");
   peer.ask("copy " + to + " " + from + " 4096");
 
-  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.quit(), 0) << peer.complaints();
   EXPECT_EQ(peer.complaints(), "");
 }
 
@@ -112,7 +112,7 @@ TEST(StandInLifetime, StatisticsCountCallsAndCopies) {
   peer.ask("copy " + to + " " + from + " 100000");
   peer.ask("copy " + to + " " + from + " 50000");
 
-  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.quit(), 0) << peer.complaints();
   EXPECT_THAT(peer.complaints(), HasSubstr("cuMemcpyDtoDAsync called 2\n"));
   EXPECT_THAT(peer.complaints(), HasSubstr("gpu0 to gpu1 copies 2 bytes 150000\n"));
 }
@@ -123,7 +123,7 @@ TEST(StandInLifetime, TheLogSaysWhyCallsFail) {
   peer.ask("device 0");
 
   EXPECT_EQ(peer.ask("alloc 2000000"), "error 2");
-  EXPECT_EQ(peer.quit(), 0);
+  EXPECT_EQ(peer.quit(), 0) << peer.complaints();
   EXPECT_THAT(peer.complaints(), HasSubstr("cuMemAlloc: the GPU has no room left"));
 }
 
