@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,23 +54,42 @@ std::optional<ChosenMachine> named(const std::string& name, const Settings& sett
 }
 
 ChosenMachine as_found(const Computer& computer) {
-  return {.machine = machine_of(computer), .simulated = false};
+  ChosenMachine found{.machine = machine_of(computer), .simulated = false};
+  for (const GpuFacts& gpu : computer.gpus) found.gpus.push_back(gpu.number);
+  return found;
 }
 
-std::shared_ptr<Driver> shared_gpu_driver(const Machine& machine, const Settings& settings) {
+// One of the drivers that are kept.
+struct KeptDriver {
+  std::shared_ptr<Driver> driver;
+  bool peer_access, own_contexts;
+  std::vector<std::string> places;
+  std::vector<int> gpus;
+
+  [[nodiscard]] bool is_for(const KeptDriver& wanted) const {
+    return std::tie(peer_access, own_contexts, places, gpus) ==
+           std::tie(wanted.peer_access, wanted.own_contexts, wanted.places, wanted.gpus);
+  }
+};
+
+std::shared_ptr<Driver> shared_gpu_driver(const ChosenMachine& chosen, const Settings& settings) {
   static std::mutex mutex;
   // Never destroyed: at exit CUDA may be gone before us.
-  static auto& drivers = *new std::array<std::shared_ptr<Driver>, 4>;
-  static auto& places = *new std::array<std::vector<std::string>, 4>;
+  static auto& kept = *new std::vector<KeptDriver>;
   const std::scoped_lock lock(mutex);
-  const std::size_t kind = (settings.peer_access ? 1 : 0) + (settings.own_contexts ? 2 : 0);
-  std::vector<std::string> names;
-  for (const Place& place : machine.places) names.push_back(place.name);
-  if (!drivers[kind] || places[kind] != names) {
-    drivers[kind] = open_gpu_driver(machine, settings.peer_access, settings.own_contexts);
-    places[kind] = names;
-  }
-  return drivers[kind];
+  KeptDriver wanted{.driver = {},
+                    .peer_access = settings.peer_access,
+                    .own_contexts = settings.own_contexts,
+                    .places = {},
+                    .gpus = chosen.gpus};
+  for (const Place& place : chosen.machine.places) wanted.places.push_back(place.name);
+  const auto found =
+      std::ranges::find_if(kept, [&](const KeptDriver& each) { return each.is_for(wanted); });
+  if (found != kept.end()) return found->driver;
+  wanted.driver = open_gpu_driver(chosen.machine, {.peer_access = settings.peer_access,
+                                                   .own_contexts = settings.own_contexts,
+                                                   .gpus = chosen.gpus});
+  return kept.emplace_back(std::move(wanted)).driver;
 }
 
 // The program's requests to the GPUs are recorded if the user asks for it.
@@ -104,7 +124,7 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
     : chosen_(std::move(chosen)), settings_(settings), simulation_(simulation) {
   settings_.learn = settings_.learn && !simulated();  // a simulation is as it is believed to be
   if (!simulated()) {
-    untraced_ = shared_gpu_driver(machine(), settings);
+    untraced_ = shared_gpu_driver(chosen_, settings);
     driver_ = traced(untraced_, machine(), settings);
   } else {
     auto simulator = std::make_shared<sim::SimDriver>(machine(), simulation);
@@ -117,6 +137,48 @@ OpenMachine::OpenMachine(ChosenMachine chosen, const Settings& settings,
   if (settings_.learn) keeper_ = open_experience_file(machine(), chosen_.driver_name());
   if (settings_.keep_plans && !simulated())
     plan_keeper_ = open_plan_file(machine(), chosen_.driver_name(), settings_);
+}
+
+ChosenMachine choose_whole_computer(const Settings& settings) {
+  if (auto chosen = named({}, settings)) return std::move(*chosen);
+  const Computer computer = look_at_whole_computer(settings.peer_access);
+  return computer.problem.empty() ? calibrated(as_found(computer)) : choose_machine({}, settings);
+}
+
+std::vector<PlaceId> OpenMachine::visible_gpus() const {
+  const std::vector<PlaceId> places = machine().places_of(PlaceKind::gpu);
+  if (simulated()) return places;
+  std::vector<std::pair<int, PlaceId>> seen;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    seen.emplace_back(i < chosen_.gpus.size() ? chosen_.gpus[i] : static_cast<int>(i), places[i]);
+  std::ranges::sort(seen);
+  std::vector<PlaceId> visible;
+  const auto count = look_at_computer(false).gpus.size();
+  for (std::size_t i = 0; i < std::min(count, seen.size()); ++i) visible.push_back(seen[i].second);
+  return visible;
+}
+
+std::vector<std::string> OpenMachine::visible_names() const {
+  std::vector<std::string> names;
+  if (simulated()) return names;
+  for (const GpuFacts& gpu : look_at_computer(false).gpus)
+    names.push_back(gpu.uuid.empty() ? gpu.bus_id : gpu.uuid);
+  return names;
+}
+
+const OpenMachine& whole_computer(const Settings& settings) {
+  static std::mutex mutex;
+  static auto& opened = *new std::vector<std::pair<std::string, OpenMachine*>>;
+  std::string key;
+  for (const SettingDescription& setting : describe_settings(settings)) key += setting.value + '\n';
+  const std::scoped_lock lock(mutex);
+  for (const auto& [of, machine] : opened)
+    if (of == key) return *machine;
+  return *opened
+              .emplace_back(std::move(key),
+                            new OpenMachine(open_machine(choose_whole_computer(settings), settings,
+                                                         sim::Options{})))
+              .second;
 }
 
 OpenMachine OpenMachine::reopen(const sim::Options& simulation) const {

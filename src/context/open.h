@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/settings.h"
 #include "driver/sim/sim_driver.h"
@@ -16,8 +17,9 @@ namespace polypath {
 /// A machine that a name stands for; nothing is open yet.
 struct ChosenMachine {
   Machine machine;
-  bool simulated = true;  ///< false: it is this computer
-  std::string note = {};  ///< one line for people, where they may not expect it; else empty
+  bool simulated = true;       ///< false: it is this computer
+  std::vector<int> gpus = {};  ///< the numbers of its GPUs (driver/computer.h); none: in order
+  std::string note = {};       ///< one line for people, where they may not expect it; else empty
 
   /// Driver::name() of what it is opened with: calibrations are kept by it.
   [[nodiscard]] const char* driver_name() const { return simulated ? "sim" : "cuda"; }
@@ -31,6 +33,11 @@ ChosenMachine choose_machine(const std::string& name, const Settings& settings);
 /// The same before calibration: the structure that was found, with nominal numbers. Error
 /// (unsupported) where nothing is named and there are no GPUs.
 ChosenMachine choose_nominal_machine(const std::string& name, const Settings& settings);
+
+/// This computer with all its GPUs, those that CUDA_VISIBLE_DEVICES hides too, in the order of
+/// their bus ids: for ranks of which each sees other GPUs. Only the visible ones can be used. As
+/// choose_machine where a machine is named.
+ChosenMachine choose_whole_computer(const Settings& settings);
 
 /// A machine, its driver, and the objects that its engines share. Copies of it are the same
 /// opening.
@@ -46,6 +53,10 @@ class OpenMachine {
   /// The driver, if the machine is simulated; null on real GPUs.
   [[nodiscard]] sim::SimDriver* simulator() const { return simulator_; }
   [[nodiscard]] bool simulated() const { return chosen_.simulated; }
+  /// The places of the GPUs that this process sees, by CUDA's numbers.
+  [[nodiscard]] std::vector<PlaceId> visible_gpus() const;
+  /// What these are called on this computer; empty if it is simulated.
+  [[nodiscard]] std::vector<std::string> visible_names() const;
 
   /// An engine with the settings of the opening. All of one opening know of each other's transfers,
   /// and on real GPUs of other processes' as well. The opening must outlive it.
@@ -80,6 +91,10 @@ OpenMachine open_machine(const std::string& name, const Settings& settings,
                          const sim::Options& simulation = {});
 OpenMachine open_machine(ChosenMachine chosen, const Settings& settings,
                          const sim::Options& simulation = {});
+
+/// What choose_whole_computer finds, opened at the first call for such settings and never closed:
+/// at exit CUDA may be gone before us. Errors as open_machine.
+const OpenMachine& whole_computer(const Settings& settings);
 
 /// The machine, simulated even where it is this computer.
 OpenMachine simulate(const Machine& machine, const Settings& settings,

@@ -39,24 +39,29 @@ void leave_out_lost(std::vector<GpuFacts>& gpus) {
 
 }  // namespace
 
-Computer look_at_computer(bool peer_access) {
+namespace {
+
+Computer look_at(bool all, bool peer_access) {
   Computer computer;
   computer.processor = processor_name();
   const cuda::DriverLibrary& library = cuda::DriverLibrary::get();
   computer.problem = library.problem;
   if (!computer.problem.empty()) return computer;
-  const cuda::Facts& facts = cuda::facts();
-  computer.driver = facts.driver_version;
-  computer.gpus = facts.gpus;
+  computer.driver = cuda::facts().driver_version;
+  computer.gpus = all ? cuda::all_gpus() : cuda::facts().gpus;
   leave_out_lost(computer.gpus);
   if (!peer_access)
     for (GpuFacts& gpu : computer.gpus) gpu.reaches.assign(computer.gpus.size(), false);
   return computer;
 }
 
-std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access,
-                                        bool own_contexts) {
-  return std::make_unique<cuda::CudaDriver>(machine, cuda::Options{peer_access, own_contexts});
+}  // namespace
+
+Computer look_at_computer(bool peer_access) { return look_at(false, peer_access); }
+Computer look_at_whole_computer(bool peer_access) { return look_at(true, peer_access); }
+
+std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, const GpuDriverOptions& options) {
+  return std::make_unique<cuda::CudaDriver>(machine, options);
 }
 
 #else
@@ -68,7 +73,9 @@ Computer look_at_computer(bool) {
   return computer;
 }
 
-std::unique_ptr<Driver> open_gpu_driver(const Machine&, bool, bool) {
+Computer look_at_whole_computer(bool peer_access) { return look_at_computer(peer_access); }
+
+std::unique_ptr<Driver> open_gpu_driver(const Machine&, const GpuDriverOptions&) {
   fail(ErrorCode::unsupported, "the GPUs cannot be used", "this build has no CUDA driver layer",
        "Build with POLYPATH_WITH_CUDA=ON.");
 }

@@ -16,6 +16,8 @@ namespace polypath {
 struct GpuFacts {
   std::string model;   ///< "NVIDIA H200"
   std::string bus_id;  ///< "0000:1b:00.0"
+  std::string uuid;    ///< "GPU-01234567-89ab-cdef-0123-456789abcdef"; empty if unknown
+  int number = 0;  ///< CUDA's; those that this process does not see come behind those that it does
   Bytes memory;
   int numa_node = 0;        ///< of the host; 0 if the system does not say
   int pcie_generation = 0;  ///< of the link as it can run; 0 if unknown
@@ -39,11 +41,23 @@ struct Computer {
 /// GPUs are reported to reach nothing, even if they could.
 Computer look_at_computer(bool peer_access = true);
 
-/// The driver of this computer's GPUs for `machine`, whose GPUs are the visible ones in order.
-/// `peer_access`: whether they may reach each other's memory; `own_contexts`: whether streams and
-/// memory of ours are in contexts of our own (driver/cuda/contexts.h). Error (unsupported) with the
-/// computer's problem if there is one.
-std::unique_ptr<Driver> open_gpu_driver(const Machine& machine, bool peer_access = true,
-                                        bool own_contexts = false);
+/// The same with the GPUs that CUDA_VISIBLE_DEVICES hides from this process, in the order of their
+/// bus ids, which all processes find. As look_at_computer() where NVML does not show them.
+Computer look_at_whole_computer(bool peer_access = true);
+
+/// `peer_access`: whether GPUs may reach each other's memory; `own_contexts`: whether streams and
+/// memory of ours are in contexts of our own (driver/cuda/contexts.h); `gpus`: the numbers of the
+/// machine's GPUs (GpuFacts), none: the visible ones in order. Of a hidden one the driver knows
+/// memory that other processes share, and can do nothing else there.
+struct GpuDriverOptions {
+  bool peer_access = true;
+  bool own_contexts = false;
+  std::vector<int> gpus = {};
+};
+
+/// The driver of this computer's GPUs for `machine`. Error (unsupported) with the computer's
+/// problem if there is one.
+std::unique_ptr<Driver> open_gpu_driver(const Machine& machine,
+                                        const GpuDriverOptions& options = {});
 
 }  // namespace polypath

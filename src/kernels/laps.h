@@ -22,6 +22,9 @@ struct Laps {
   std::uint32_t first = 0;
   unsigned phases = 1;
   unsigned in_phase = 1;
+  /// Each lap of the first phase is followed by that of the second one, so that ranks which have
+  /// little to send in one phase do not wait for its end.
+  bool alternate = false;
   unsigned rows = 1;  ///< of a lap: parcels of this block
   std::uint64_t blocks = 1, block = 0;
 
@@ -45,14 +48,16 @@ struct Laps {
   POLYPATH_ON_BOTH constexpr void for_all(Do what) const {
     LapStep step;
     step.lap = first;
-    for (; step.phase < phases; ++step.phase)
-      for (unsigned lap = 0; lap < in_phase; ++lap, ++step.lap)
-        for (unsigned row = 0; row < rows; ++row) {
-          step.slot = row * blocks + block;
-          step.parcel = std::uint64_t{lap} * rows * blocks + step.slot;
-          ++step.number;
-          what(step);
-        }
+    for (unsigned number = 0; number < count(); ++number, ++step.lap) {
+      step.phase = alternate ? number % phases : number / in_phase;
+      const unsigned lap = alternate ? number / phases : number % in_phase;
+      for (unsigned row = 0; row < rows; ++row) {
+        step.slot = row * blocks + block;
+        step.parcel = std::uint64_t{lap} * rows * blocks + step.slot;
+        ++step.number;
+        what(step);
+      }
+    }
   }
 
   /// How many parcels the block must have taken in before it sends that one: those up to its place

@@ -1,7 +1,7 @@
 #pragma once
 // Every rank sends a message to every rank, or one rank to or from all, by one kernel per GPU,
-// which also reduces what arrives, in the order of the ranks, or stores it side by side. No memory
-// but the mailboxes has to be within reach of other GPUs.
+// which also reduces what arrives, in the order of the ranks, or stores it side by side, and may
+// send on what comes of it. No memory but the mailboxes has to be within reach of other GPUs.
 //
 // In lines messages of b bytes take 3.7 us and b/(303 GB/s) more on two H200s under NVLink: a line
 // of 128 bytes has 120 of the message (results/h200x2/kernels.json). In parcels they take 7.7 us
@@ -27,7 +27,16 @@ enum class MailUse {
   /// They are reduced, and the result goes to all ranks. Each rank stores the results side by side,
   /// each where the messages that it was made of were in the input.
   reduce_and_share,
+  /// They are reduced, and the results go to the root, which has no part of its own. In parcels.
+  reduce_and_collect,
+  /// The root's parts are stored, and each goes to all other ranks but the root. In parcels.
+  store_and_share,
 };
+
+/// True if what comes of the messages that arrive is sent on, in a second phase.
+constexpr bool has_second_phase(MailUse use) {
+  return use != MailUse::reduce && use != MailUse::store;
+}
 
 /// How messages go: see mailbox_layout.h.
 enum class MailWay { lines, parcels };
@@ -64,6 +73,9 @@ struct Mail {
   bool same_for_all = false;  ///< else the input has one message for each rank, side by side
   std::optional<int> sender = {};    ///< the only one
   std::optional<int> receiver = {};  ///< the only one
+  /// Of what is collected or shared, the rank without a part: messages are for the others, side by
+  /// side. Of what is stored and shared it is the sender, too.
+  std::optional<int> root = {};
 };
 
 /// One rank's part.
@@ -79,6 +91,8 @@ struct MailCall {
 std::vector<std::uint64_t> mail_values(const MailCall& call);
 /// The message of one rank to another one, or to itself.
 Bytes message_bytes(const MailCall& call, int from, int to);
+/// The same of the second phase, in which ranks send what comes of their parts.
+Bytes shared_bytes(const MailCall& call, int from, int to);
 /// The bytes that this rank reads of its input, from its begin on, and writes of its output.
 Bytes bytes_read(const MailCall& call);
 Bytes bytes_written(const MailCall& call);
@@ -89,6 +103,8 @@ LaunchShape mail_shape(const MailCall& call);
 /// How often the ranks meet in the call: for each lap of a message that is longer than its box, and
 /// again for what they share.
 int laps_of(const MailCall& call);
+/// Parcels that a block sends of a message, one after another.
+int parcels_in_turn(const MailCall& call);
 /// A box in which messages of any size go in parcels, in laps of two for each block.
 Bytes least_parcel_box();
 /// The bytes that a message takes of a box; of the links it takes no more than that.

@@ -43,9 +43,12 @@ enum MailHead : std::uint64_t {
   kMailBoxes = 4096     ///< where the boxes begin
 };
 
+POLYPATH_ON_BOTH constexpr std::uint64_t divided_up(std::uint64_t bytes, std::uint64_t parts) {
+  return (bytes + parts - 1) / parts;
+}
 /// At least one, even if the message is empty: its flag is sent.
 POLYPATH_ON_BOTH constexpr std::uint64_t lines_of(std::uint64_t message) {
-  return message == 0 ? 1 : (message + kLineMessage - 1) / kLineMessage;
+  return message == 0 ? 1 : divided_up(message, kLineMessage);
 }
 /// Bytes of a box for messages of at most so many.
 constexpr std::uint64_t box_bytes(std::uint64_t message) { return lines_of(message) * kLineBytes; }
@@ -77,28 +80,50 @@ struct MailParameters {
   /// Where the last message ends, from the first one's begin: the last ones may be shorter.
   std::uint64_t end;
   std::uint64_t sender, receiver;  ///< the only one, or kEveryRank
+  std::uint64_t root;              ///< the rank without a part of its own, or kEveryRank
   std::uint64_t box;               ///< bytes of it
   std::uint64_t parcel;            ///< bytes of it, a multiple of 16; 0: lines
   std::uint64_t slots;             ///< parcels of a lap, if there are so many
   std::uint64_t input, output;
   std::uint64_t mailboxes[kMostMailRanks];
 };
-inline constexpr std::size_t kMailValues = 12;
+inline constexpr std::size_t kMailValues = 13;
 static_assert(sizeof(MailParameters) == (kMailValues + 2 + kMostMailRanks) * sizeof(std::uint64_t));
 
+/// Which part a rank has, among those of all ranks but the root.
+POLYPATH_ON_BOTH constexpr std::uint64_t part_number(const MailParameters& of, std::uint64_t rank) {
+  return rank > of.root ? rank - 1 : rank;
+}
+/// Of what begins so far behind the first message's begin.
+POLYPATH_ON_BOTH constexpr std::uint64_t bytes_from(const MailParameters& of, std::uint64_t begin) {
+  if (begin >= of.end) return 0;
+  return of.end - begin < of.bytes ? of.end - begin : of.bytes;
+}
 /// The message of one rank to another one, or to itself.
 POLYPATH_ON_BOTH constexpr std::uint64_t message_bytes(const MailParameters& of, std::uint64_t from,
                                                        std::uint64_t to) {
+  if (to == of.root) return 0;
   if (of.sender != kEveryRank && of.sender != from) return 0;
   if (of.receiver != kEveryRank && of.receiver != to) return 0;
-  const std::uint64_t begin = of.send_stride != 0 ? to * of.send_stride : from * of.receive_stride;
-  if (begin >= of.end) return 0;
-  return of.end - begin < of.bytes ? of.end - begin : of.bytes;
+  return bytes_from(of, of.send_stride != 0 ? part_number(of, to) * of.send_stride
+                                            : part_number(of, from) * of.receive_stride);
+}
+/// True if what the parts have become goes to the root alone; else to all ranks that lack it, which
+/// a root that has sent all parts is not.
+POLYPATH_ON_BOTH constexpr bool is_collected(const MailParameters& of) {
+  return of.root != kEveryRank && of.sender != of.root;
+}
+/// The message of the second phase, in which ranks send what their parts have become.
+POLYPATH_ON_BOTH constexpr std::uint64_t shared_bytes(const MailParameters& of, std::uint64_t from,
+                                                      std::uint64_t to) {
+  if (from == of.root) return 0;
+  if (of.root != kEveryRank && (to == of.root) != is_collected(of)) return 0;
+  return bytes_from(of, part_number(of, from) * of.receive_stride);
 }
 
 /// At least one, and then as many as the message has.
 POLYPATH_ON_BOTH constexpr std::uint64_t parcels_of(std::uint64_t message, std::uint64_t parcel) {
-  return message == 0 ? 1 : (message + parcel - 1) / parcel;
+  return message == 0 ? 1 : divided_up(message, parcel);
 }
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block at most

@@ -13,9 +13,12 @@
 
 namespace {
 
+using polypath::is_collected;
 using polypath::MailParameters;
 using polypath::message_bytes;
 using polypath::parcels_of;
+using polypath::part_number;
+using polypath::shared_bytes;
 
 constexpr unsigned kThreadsOfWarp = 32;
 constexpr unsigned kSendingWarps = 4;
@@ -43,6 +46,7 @@ class Parcels {
     laps_.first = polypath::gpu::begin_call(of);
     laps_.block = polypath::gpu::number_of_block(of);
     laps_.phases = phases;
+    laps_.alternate = of.root != polypath::kEveryRank;
   }
 
   [[nodiscard]] __device__ const polypath::Laps& laps() const { return laps_; }
@@ -57,8 +61,27 @@ class Parcels {
   // step's parcel is there.
   [[nodiscard]] __device__ Message arrived(const Step& step, std::uint64_t from) const {
     if (from == of_.rank) return sent(step, of_.rank);
-    const std::uint64_t to = step.phase == 0 ? of_.rank : from;
-    return {parcels_in(step, of_.rank, from), message_bytes(of_, from, to)};
+    return {parcels_in(step, of_.rank, from), step.phase == 0 ? message_bytes(of_, from, of_.rank)
+                                                              : shared_bytes(of_, from, of_.rank)};
+  }
+  // The message to a rank, or to itself, where this rank has it.
+  [[nodiscard]] __device__ Message sent(const Step& step, std::uint64_t to) const {
+    if (step.phase == 0)
+      return {reinterpret_cast<char*>(of_.input) + part_number(of_, to) * of_.send_stride,
+              message_bytes(of_, of_.rank, to)};
+    return {made(step), shared_bytes(of_, of_.rank, to)};
+  }
+  // Where what the rank's part becomes lies, for the second phase. What the root collects is in the
+  // box of the root's message, which has been taken in and lies there until the root has taken in
+  // what it collects; in the second phase that is the lap before.
+  [[nodiscard]] __device__ char* made(const Step& step) const {
+    if (!is_collected(of_)) return part_in_output(of_.rank);
+    Step when = step;
+    when.lap -= step.phase;
+    return parcels_in(when, of_.rank, of_.root);
+  }
+  [[nodiscard]] __device__ char* part_in_output(std::uint64_t of_rank) const {
+    return reinterpret_cast<char*>(of_.output) + part_number(of_, of_rank) * of_.receive_stride;
   }
 
   __device__ void send(const Team& team, const Step& step) const {
@@ -94,13 +117,6 @@ class Parcels {
         break;
     }
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-  }
-  [[nodiscard]] __device__ Message sent(const Step& step, std::uint64_t to) const {
-    if (step.phase == 0)
-      return {reinterpret_cast<char*>(of_.input) + to * of_.send_stride,
-              message_bytes(of_, of_.rank, to)};
-    return {reinterpret_cast<char*>(of_.output) + of_.rank * of_.receive_stride,
-            message_bytes(of_, of_.rank, of_.rank)};
   }
   [[nodiscard]] __device__ char* box(const Step& step, std::uint64_t at,
                                      std::uint64_t sender) const {
@@ -243,16 +259,31 @@ __device__ void reduce(const MailParameters& of, const Parcels& parcels, const T
   });
 }
 
+// In place it is there already.
+__device__ void store_at(const Parcels& parcels, const Team& team, const Step& step,
+                         const Message& message, char* at) {
+  if (at == message.begin) return;
+  move(team, parcels.begin(step), parcels.end(step, message.bytes), message,
+       Message{at, message.bytes});
+}
+
 __device__ void store(const MailParameters& of, const Parcels& parcels, const Team& team,
                       const Step& step) {
   for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
     const std::uint64_t from = (of.rank + distance) % of.ranks;
     const Message message = parcels.arrived(step, from);
-    const Message result{reinterpret_cast<char*>(of.output) + from * of.receive_stride,
-                         message.bytes};
-    if (result.begin != message.begin)
-      move(team, parcels.begin(step), parcels.end(step, message.bytes), message, result);
+    store_at(parcels, team, step, message, parcels.part_in_output(from));
   }
+}
+
+// Of what the root has: its own part at each other rank, all parts at the root.
+__device__ void store_parts(const MailParameters& of, const Parcels& parcels, const Team& team,
+                            const Step& step) {
+  if (of.rank != of.root)
+    return store_at(parcels, team, step, parcels.arrived(step, of.root),
+                    parcels.part_in_output(of.rank));
+  for (std::uint64_t to = 0; to < of.ranks; ++to)
+    store_at(parcels, team, step, parcels.sent(step, to), parcels.part_in_output(to));
 }
 
 template <bool kSumOfFloats>
@@ -266,9 +297,8 @@ __device__ void exchange_and_reduce(const MailParameters& of) {
 template <bool kSumOfFloats>
 __device__ void exchange_reduce_and_share(const MailParameters& of) {
   const Parcels parcels(of, 2);
-  char* const own = reinterpret_cast<char*>(of.output) + of.rank * of.receive_stride;
   exchange(of, parcels, [&](const Team& team, const Step& step) {
-    if (step.phase == 0) reduce<kSumOfFloats>(of, parcels, team, step, own);
+    if (step.phase == 0) reduce<kSumOfFloats>(of, parcels, team, step, parcels.made(step));
     else store(of, parcels, team, step);
   });
 }
@@ -292,4 +322,20 @@ extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
     exchange_parcels_reduce_and_share(const __grid_constant__ MailParameters of) {
   if (of.reduction == 0) exchange_reduce_and_share<true>(of);
   else exchange_reduce_and_share<false>(of);
+}
+
+// The same code: the parameters have a root, which then gets all.
+extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+    exchange_parcels_reduce_and_collect(const __grid_constant__ MailParameters of) {
+  if (of.reduction == 0) exchange_reduce_and_share<true>(of);
+  else exchange_reduce_and_share<false>(of);
+}
+
+extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+    exchange_parcels_store_and_share(const __grid_constant__ MailParameters of) {
+  const Parcels parcels(of, 2);
+  exchange(of, parcels, [&](const Team& team, const Step& step) {
+    if (step.phase == 0) store_parts(of, parcels, team, step);
+    else store(of, parcels, team, step);
+  });
 }

@@ -15,8 +15,9 @@ class CallStreams {
   CallStreams& operator=(const CallStreams&) = delete;
   ~CallStreams() { clear(); }
 
-  /// Made when it is first asked for. The driver must outlive it.
-  [[nodiscard]] StreamHandle of(Driver& driver, PlaceId gpu);
+  /// Made when it is first asked for. `number` is the GPU's in this process: it has one stream for
+  /// all drivers. The driver must outlive it.
+  [[nodiscard]] StreamHandle of(Driver& driver, PlaceId gpu, int number);
   void clear() noexcept;
 
  private:
@@ -24,7 +25,7 @@ class CallStreams {
     Driver* driver;
     StreamHandle handle;
   };
-  std::map<PlaceId, Stream> made_;
+  std::map<int, Stream> made_;
 };
 
 }  // namespace polypath::mpi

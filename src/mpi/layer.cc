@@ -242,7 +242,7 @@ Result Layer::leave_to_mpi(const Call& call, Fate fate, const RealCall& real) {
   if (library_.takes_gpu_memory()) return real(call.send.memory, call.receive.memory);
   counts_.note_staging();
   try {
-    HostCopies copies(library_, open_(), call, gpu_of_);
+    HostCopies copies(library_, open_(GpusOf::process), call, gpu_of_);
     const Result result = real(copies.send(), copies.receive());
     if (result == kSuccess) copies.give_back();
     return result;

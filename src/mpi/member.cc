@@ -116,18 +116,23 @@ PlaceId Member::place_of(const Call& call, const Surroundings& around) const {
     const auto memory = around.driver.find_memory({reinterpret_cast<std::uintptr_t>(side->memory)});
     if (memory && around.machine.place(memory->place).kind == PlaceKind::gpu) return memory->place;
   }
-  return around.machine.find_place(fmt::format("gpu{}", seat_.rank));
+  return usual_gpu(around.machine, around.visible, seat_.rank);
 }
 
-std::unique_ptr<NodeCollectives> Member::make(PlaceId gpu, const Surroundings& around) {
+std::unique_ptr<Member::Working> Member::make(const Call& call, const Open& open) {
   const std::string folder = fmt::format("{}/mpi-{:016x}", usual_user_folder(), invitation_.number);
   auto bootstrap = bootstrap_by_file(folder, seat_.rank, seat_.size, kTimeout);
+  const Blob seen = said_of_gpus(open(GpusOf::process).names);
+  const Surroundings& around = open(gpus_for_ranks(bootstrap->all_gather(seen, kTimeout)));
+  const PlaceId gpu = place_of(call, around);
+  const std::vector<Blob> gpus = bootstrap->all_gather(around.machine.place(gpu).name, kTimeout);
   CommunicatorOptions options;
   options.timeout = kTimeout;
-  auto made = std::make_unique<NodeCollectives>(
-      around.driver, around.machine, around.settings, gpu,
-      std::make_unique<Communicator>(std::move(bootstrap), options));
-  return made;
+  return std::make_unique<Working>(
+      around, gpu, streams_.of(around.driver, gpu, around.number_of(gpu)),
+      std::make_unique<NodeCollectives>(
+          around.driver, around.machine, without_other_gpus(around.settings, around.machine, gpus),
+          gpu, std::make_unique<Communicator>(std::move(bootstrap), options)));
 }
 
 // All ranks join, or none does. What happens to those that have joined is not heard of here: they
@@ -136,10 +141,7 @@ void Member::join(const Call& call, int gpu, const Open& open) {
   std::unique_ptr<Working> made;
   std::string problem = "another rank cannot take part";
   try {
-    const Surroundings& around = open();
-    const PlaceId place = place_of(call, around);
-    made = std::make_unique<Working>(around, place, streams_.of(around.driver, place),
-                                     make(place, around));
+    made = make(call, open);
     for (const CollectiveCall& sample : samples()) made->ranks->prepare(sample);
     made->ranks->set_timeout(kNoTimeout);
   } catch (const Error& error) {

@@ -79,7 +79,7 @@ class Member {
   };
 
   void join(const Call& call, int gpu, const Open& open);
-  [[nodiscard]] std::unique_ptr<NodeCollectives> make(PlaceId gpu, const Surroundings& around);
+  [[nodiscard]] std::unique_ptr<Working> make(const Call& call, const Open& open);
   [[nodiscard]] PlaceId place_of(const Call& call, const Surroundings& around) const;
   void take_steps(const Call& call);
   [[nodiscard]] PersistentCall* repeated(const Call& call);

@@ -142,7 +142,9 @@ void NonblockingCalls::begin_in_mpi(Running& running) {
   if (asked.gpu >= 0 && !library_.takes_gpu_memory()) {
     counts_.note_staging();
     if (asked.copies != nullptr) asked.copies->take();
-    else asked.copies = std::make_shared<HostCopies>(library_, open_(), asked.call, gpu_of_);
+    else
+      asked.copies =
+          std::make_shared<HostCopies>(library_, open_(GpusOf::process), asked.call, gpu_of_);
     send = asked.copies->send();
     receive = asked.copies->receive();
   }

@@ -80,7 +80,7 @@ bool PersistentCalls::make_ours(Arena& arena, Member& member, Seat seat, const C
 Result PersistentCalls::make_staged(const Call& call, int gpu, Fate fate, const RealStart& start,
                                     void* request) {
   auto made = std::make_unique<Made>();
-  auto copies = std::make_shared<HostCopies>(library_, open_(), call, gpu_of_);
+  auto copies = std::make_shared<HostCopies>(library_, open_(GpusOf::process), call, gpu_of_);
   const Result result = start(copies->send(), copies->receive(), &made->inner);
   if (result != kSuccess) return result;
   const auto start_inner = [this, &inner = made->inner](const void*, void*, void* place) {

@@ -60,6 +60,21 @@ Result call_real(Function function, Arguments... arguments) {
   return function == nullptr ? kMissing : function(arguments...);
 }
 
+template <class Action>
+void note_problem(std::string& problem, Action action) noexcept {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+}
+
+// All ranks learn of a problem of one of them before any of them relies on it.
+void check_problems(Bootstrap& bootstrap, const std::string& problem) {
+  for (const Blob& each : bootstrap.all_gather(problem, kTimeout))
+    if (!each.empty()) throw Error(ErrorCode::unsupported, each);
+}
+
 // Of a call that stays NCCL's.
 Fate fate_of(const Member& member, const Call& call) {
   return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
@@ -186,46 +201,43 @@ void Layer::serve(const Made& made) noexcept {
   }
 }
 
-// All ranks learn of a problem of one of them before any of them relies on it.
 std::shared_ptr<Member> Layer::join(Comm comm, int rank, int size, const RankPresence& presence) {
   const Inside inside;
   auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kTimeout);
-  const Surroundings* around = nullptr;
-  std::string problem;
-  PlaceId gpu;
-  try {
-    around = &open_();
-    gpu = gpu_of(comm, *around);
-  } catch (const Error& error) {
-    problem = error.what();
+  Seat seat;
+  note_problem(seat.problem, [&] { seat = seat_of(comm); });
+  check_problems(*bootstrap, seat.problem);
+  const auto seen = bootstrap->all_gather(said_of_gpus(seat.around->names), kTimeout);
+  if (gpus_for_ranks(seen) == GpusOf::computer) {
+    note_problem(seat.problem, [&] { seat.around = &open_(GpusOf::computer); });
+    check_problems(*bootstrap, seat.problem);
   }
-  const std::vector<Blob> problems = bootstrap->all_gather(problem, kTimeout);
   if (rank == 0) presence.forget();
-  for (const Blob& each : problems)
-    if (!each.empty()) throw Error(ErrorCode::unsupported, each);
-  const Seconds met = around->driver.now();
-  auto member = std::make_shared<Member>(*around, gpu, std::move(bootstrap), kTimeout);
-  const Seconds joined = around->driver.now();
+  const Surroundings& around = *seat.around;
+  const PlaceId gpu = around.visible.at(static_cast<std::size_t>(seat.device));
+  const Seconds met = around.driver.now();
+  auto member = std::make_shared<Member>(around, gpu, std::move(bootstrap), kTimeout);
+  const Seconds joined = around.driver.now();
   member->choose_by(choices_for(comm, *member));
   member->work_for_ever();
   log(LogLevel::debug,
       fmt::format("a communicator of {} ranks stands beside NCCL's: its memory and kernels took "
                   "{:.0f} ms, the comparison {:.0f} ms",
-                  size, (joined - met).value * 1e3, (around->driver.now() - joined).value * 1e3));
+                  size, (joined - met).value * 1e3, (around.driver.now() - joined).value * 1e3));
   return member;
 }
 
-PlaceId Layer::gpu_of(Comm comm, const Surroundings& around) const {
+Layer::Seat Layer::seat_of(Comm comm) const {
+  const Surroundings& around = open_(GpusOf::process);
   if (!has_collective_kernels(around.driver))
     fail(ErrorCode::unsupported, "collectives cannot be made here",
          "this build of Polypath has no kernels for GPUs", "Build it with nvcc.");
   int device = 0;
-  const auto gpus = around.machine.places_of(PlaceKind::gpu);
   if (call_real(real_.CommCuDevice, comm, &device) != kSuccess || device < 0 ||
-      static_cast<std::size_t>(device) >= gpus.size())
+      static_cast<std::size_t>(device) >= around.visible.size())
     fail(ErrorCode::unsupported, "a communicator's GPU is not known",
-         fmt::format("it is number {} of {}", device, gpus.size()));
-  return gpus[static_cast<std::size_t>(device)];
+         fmt::format("it is number {} of {}", device, around.visible.size()));
+  return {.around = &around, .device = device};
 }
 
 // Measured once for the same GPUs. Rank 0 says whether that was before.

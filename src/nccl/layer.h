@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collective/rank/seen_gpus.h"
 #include "communicator/bootstrap/presence.h"
 #include "nccl/counts.h"
 #include "nccl/last_error.h"
@@ -30,9 +31,9 @@ namespace polypath::nccl {
 /// Thread-safe; groups are those of the calling thread, as NCCL has them.
 class Layer {
  public:
-  /// Machine and driver of this process, once they are needed. Errors of an opening: nothing is
-  /// served.
-  using Open = std::function<const Surroundings&()>;
+  /// Machine and driver for ranks of this process, once they are needed. Errors of an opening:
+  /// nothing is served.
+  using Open = std::function<const Surroundings&(GpusOf which)>;
 
   /// Messages of at most `most_measured` are tried when a communicator is made.
   Layer(Functions real, Open open, Bytes most_measured = 1_GiB)
@@ -108,7 +109,13 @@ class Layer {
   void serve(const Made& made) noexcept;
   [[nodiscard]] std::shared_ptr<Member> join(Comm comm, int rank, int size,
                                              const RankPresence& presence);
-  [[nodiscard]] PlaceId gpu_of(Comm comm, const Surroundings& around) const;
+  /// What a rank has of its own before the ranks have one machine.
+  struct Seat {
+    const Surroundings* around = nullptr;
+    int device = 0;  ///< CUDA's number of its GPU
+    std::string problem = {};
+  };
+  [[nodiscard]] Seat seat_of(Comm comm) const;
   [[nodiscard]] Choices choices_for(Comm comm, Member& member);
   [[nodiscard]] std::optional<Choices> measured_for(const std::vector<int>& gpus) const;
   [[nodiscard]] std::string circumstances(const std::vector<int>& gpus,

@@ -28,6 +28,15 @@ struct NvmlPciInfo {
 };
 static_assert(sizeof(NvmlPciInfo) == 68);
 
+/// nvmlMemory_t
+struct NvmlMemory {
+  unsigned long long total, free, used;
+};
+
+// nvmlGpuP2PStatus_t
+constexpr int kNvmlPeersWell = 0;         // NVML_P2P_STATUS_OK
+constexpr int kNvmlPeersUnsupported = 1;  // NVML_P2P_STATUS_CHIPSET_NOT_SUPPORTED
+
 // nvmlFieldValue_t, its fields and value types
 constexpr unsigned kNvmlLinkSpeed = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON
 constexpr unsigned kNvmlLinkCount = 91;  // NVML_FI_DEV_NVLINK_LINK_COUNT

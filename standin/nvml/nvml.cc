@@ -142,6 +142,23 @@ STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMaxPcieLinkWidth(NvmlDevice device, 
   return with(device, [&](const Gpu&) { return put(where, 16); });
 }
 
+STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* where) {
+  return with(device, [&](const Gpu&) {
+    const unsigned long long total = read_settings().memory.value;
+    return put(where, NvmlMemory{.total = total, .free = total, .used = 0});
+  });
+}
+
+// For reads, writes and all else alike.
+STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetP2PStatus(NvmlDevice device, NvmlDevice other, int,
+                                                      int* where) {
+  return with(device, [&](const Gpu& from) {
+    return with(other, [&](const Gpu& to) {
+      return put(where, from.reaches[to.index] ? kNvmlPeersWell : kNvmlPeersUnsupported);
+    });
+  });
+}
+
 STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetGpuFabricInfo(NvmlDevice, void*) {
   return kNvmlNotSupported;
 }

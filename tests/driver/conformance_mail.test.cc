@@ -4,6 +4,11 @@
 //   store:  rank j's output has m(i, j) of every i, each `stride` bytes behind the one before it
 //   reduce: rank j's output is m(0, j) + m(1, j) + …
 //   reduce and share: every rank's output has those sums of every j, where m(i, j) was in the input
+//   reduce and collect: the root's output has those sums of every other j
+//   store and share: every rank's output has the root's m(root, j) of every other j, where they
+//   were
+//
+// A root has no part: m(i, root) is nothing, and those behind it move up.
 
 #include <algorithm>
 #include <cstring>
@@ -53,7 +58,9 @@ Elements input_of(int rank, std::size_t call, std::size_t begin, std::size_t end
 std::pair<std::size_t, std::size_t> sent(const Mail& mail, int from, int to) {
   if (mail.sender && *mail.sender != from) return {0, 0};
   if (mail.receiver && *mail.receiver != to) return {0, 0};
-  const auto position = static_cast<std::size_t>(mail.same_for_all ? from : to);
+  if (mail.root == to) return {0, 0};
+  const int part = mail.root && to > *mail.root ? to - 1 : to;
+  const auto position = static_cast<std::size_t>(mail.same_for_all ? from : part);
   const std::size_t begin = position * elements_in(mail.stride);
   const std::size_t end = std::min(begin + elements_in(mail.message), elements_in(mail.end));
   if (end <= begin) return {0, 0};
@@ -80,9 +87,14 @@ void add_sum(Elements& output, std::size_t at, const Mail& mail, int ranks, int 
 Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Reduction step) {
   Elements output(room_of(mail, ranks), kUntouched);
   if (mail.use == MailUse::reduce) add_sum(output, 0, mail, ranks, rank, call, step);
-  if (mail.use == MailUse::reduce_and_share)
+  const bool collects = mail.use == MailUse::reduce_and_collect && mail.root == rank;
+  if (mail.use == MailUse::reduce_and_share || collects)
     for (int part = 0; part < ranks; ++part)
       add_sum(output, sent(mail, 0, part).first, mail, ranks, part, call, step);
+  if (mail.use == MailUse::store_and_share) {
+    const Elements input = input_of(*mail.root, call, 0, elements_in(mail.end));
+    std::ranges::copy(input, output.begin());
+  }
   for (int from = 0; from < ranks && mail.use == MailUse::store; ++from) {
     const auto [begin, end] = sent(mail, from, rank);
     const Elements input = input_of(from, call, begin, end);
@@ -114,6 +126,7 @@ void DriverMail::SetUp() {
 
 void DriverMail::expect_exchanged(Mail mail, int ranks, Bytes offset) {
   for (const MailWay way : {MailWay::lines, MailWay::parcels}) {
+    if (mail.root && way == MailWay::lines) continue;
     mail.way = way, box_ = box_of(mail);
     expect_exchanged_so(mail, ranks, offset);
   }
@@ -259,6 +272,40 @@ TEST_P(DriverMail, EveryRankGetsTheSumsOfAllParts) {
                         .message = part,
                         .stride = part,
                         .end = Bytes{kElement} * count},
+                       ranks, Bytes{count % 16 * kElement});
+    }
+}
+
+// Of as many elements as make one part, parts of which the last ones are shorter or empty, and
+// several laps.
+constexpr std::uint64_t kRootCounts[] = {1, 5, 1000, 100'003, 400'001};
+
+TEST_P(DriverMail, TheRootGetsTheSumsOfAllParts) {
+  for (const std::uint64_t count : kRootCounts)
+    for (const int ranks : {2, 3, 5}) {
+      const auto parts = static_cast<std::uint64_t>(ranks - 1);
+      const Bytes part = Bytes{kElement} * ((count + parts - 1) / parts);
+      expect_exchanged({.use = MailUse::reduce_and_collect,
+                        .message = part,
+                        .stride = part,
+                        .end = Bytes{kElement} * count,
+                        .root = static_cast<int>(count) % ranks},
+                       ranks, Bytes{count % 16 * kElement});
+    }
+}
+
+TEST_P(DriverMail, EveryRankGetsTheRootsParts) {
+  for (const std::uint64_t count : kRootCounts)
+    for (const int ranks : {2, 3, 5}) {
+      const auto parts = static_cast<std::uint64_t>(ranks - 1);
+      const Bytes part = Bytes{kElement} * ((count + parts - 1) / parts);
+      const int root = static_cast<int>(count) % ranks;
+      expect_exchanged({.use = MailUse::store_and_share,
+                        .message = part,
+                        .stride = part,
+                        .end = Bytes{kElement} * count,
+                        .sender = root,
+                        .root = root},
                        ranks, Bytes{count % 16 * kElement});
     }
 }

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "kernels/laps.h"
@@ -20,6 +21,7 @@ struct Shape {
   unsigned phases;
   int calls;
   bool all_send;  ///< else the last rank sends flags alone, so that the others are far ahead
+  bool alternate = false;
 };
 
 /// What lies in the boxes of one rank, from the only other one.
@@ -33,7 +35,7 @@ class TwoBlocks {
  public:
   explicit TwoBlocks(const Shape& shape)
       : shape_(shape), laps_(Laps::of(shape.parcels, shape.slots, 1)) {
-    laps_.phases = shape.phases;
+    laps_.phases = shape.phases, laps_.alternate = shape.alternate;
     for (Box& box : boxes_) box.parcel.resize(2 * laps_.rows), box.lap.resize(2 * laps_.rows);
   }
 
@@ -126,7 +128,9 @@ INSTANTIATE_TEST_SUITE_P(Of, MailLaps,
                                          Shape{"a_part_one_way", 5, 2, 1, 2, false},
                                          Shape{"shared_in_one_lap", 2, 2, 2, 3, true},
                                          Shape{"shared_in_laps", 3, 2, 2, 2, true},
-                                         Shape{"shared_in_laps_one_way", 3, 2, 2, 2, false}),
+                                         Shape{"shared_in_laps_one_way", 3, 2, 2, 2, false},
+                                         Shape{"in_turn", 3, 2, 2, 2, true, true},
+                                         Shape{"in_turn_one_way", 3, 2, 2, 2, false, true}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(MailLaps, TakeEachParcelInBeforeTheNextOneLiesThere) {
@@ -139,20 +143,47 @@ TEST_P(MailLaps, TakeEachParcelInBeforeTheNextOneLiesThere) {
 }
 
 // What is shared in the second phase has been taken in before.
+void expect_had_before_it_is_shared(Laps laps) {
+  std::vector<LapStep> made;
+  laps.for_all([&](const LapStep& step) {
+    if (step.phase == 0) return made.push_back(step);
+    const auto before = [&](const LapStep& each) {
+      return each.parcel == step.parcel && each.number <= laps.taken_before(step);
+    };
+    EXPECT_TRUE(std::ranges::any_of(made, before)) << "step " << step.number;
+  });
+}
+
 TEST(Laps, HaveWhatIsSharedBeforeItIsSent) {
   for (std::uint64_t parcels = 1; parcels <= 40; ++parcels)
-    for (std::uint64_t slots = 3; slots <= 12; ++slots) {
-      Laps laps = Laps::of(parcels, slots, 3);
-      laps.phases = 2, laps.block = 1;
-      std::vector<std::uint64_t> made;
-      laps.for_all([&](const LapStep& step) {
-        if (step.phase == 0) return made.push_back(step.parcel);
-        const auto taken =
-            made.begin() + std::min<std::ptrdiff_t>(laps.taken_before(step),
-                                                    static_cast<std::ptrdiff_t>(made.size()));
-        EXPECT_NE(std::find(made.begin(), taken, step.parcel), taken) << parcels << ' ' << slots;
-      });
+    for (std::uint64_t slots = 3; slots <= 12; ++slots)
+      for (const bool alternate : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} parcels, {} slots", parcels, slots));
+        Laps laps = Laps::of(parcels, slots, 3);
+        laps.phases = 2, laps.block = 1, laps.alternate = alternate;
+
+        expect_had_before_it_is_shared(laps);
+      }
+}
+
+// What is collected lies where a root's message has lain, until the root writes there again: not
+// before it has taken in what was collected.
+TEST(Laps, LeaveWhatIsCollectedUntilTheRootHasIt) {
+  Laps laps = Laps::of(30, 6, 3);
+  laps.phases = 2, laps.alternate = true;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, LapStep> lying;  // by half and slot
+  laps.for_all([&](const LapStep& step) {
+    const auto place = std::pair{step.lap & 1, step.slot};
+    if (step.phase == 1) {
+      const LapStep& made = lying.at({(step.lap - 1) & 1, step.slot});
+      EXPECT_EQ(made.parcel, step.parcel);
+      EXPECT_EQ(made.lap, step.lap - 1);
+      lying[{(step.lap - 1) & 1, step.slot}] = step;
+    } else {
+      if (lying.contains(place)) EXPECT_GE(laps.taken_before(step), lying[place].number);
+      lying[place] = step;
     }
+  });
 }
 
 }  // namespace

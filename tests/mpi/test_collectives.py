@@ -59,6 +59,23 @@ def test_every_byte_is_right(
     assert outcome.output.split() == ["right", "60"]
 
 
+def test_ranks_that_see_one_gpu_each_have_calls_of_ours(
+    library: Library, preload: str, collectives: Path
+) -> None:
+    """As a launcher's script or a scheduler has it; the last rank has the first GPU."""
+    own = 'CUDA_VISIBLE_DEVICES=$((7 - ${OMPI_COMM_WORLD_RANK:-$PMI_RANK})) exec "$@"'
+
+    outcome = library.ranks(
+        4, "sh", "-c", own, "sh", collectives, "7", "90", "device",
+        LD_PRELOAD=preload, STANDIN_MACHINE="h200x8", POLYPATH_STATS="1",
+    )  # fmt: skip
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "90"]
+    for operation in MOVED_BY_US:
+        assert calls(outcome, operation, "Polypath") > 0, outcome.errors
+
+
 def test_large_calls_are_right(library: Library, preload: str, collectives: Path) -> None:
     outcome = library.ranks(
         2, collectives, "11", "60", "device", "400000", LD_PRELOAD=preload, STANDIN_CHAOS="3"

@@ -168,7 +168,7 @@ def main() -> None:
     """Be one rank."""
     folder, rank, ranks = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     words = sys.argv[4:]
-    gpu = Gpu(rank)
+    gpu = Gpu(0 if "sees-one" in words else rank)
     nccl = library()
     comm = communicator(nccl, shared_id(nccl, folder, rank), rank, ranks)
     if "left-alone" in words:

@@ -40,10 +40,12 @@ def start_ranks(
     folder: Path, *words: str, preloaded: tuple[bool, bool] = (True, True), **more: str
 ) -> list[subprocess.Popen[str]]:
     """Start all ranks."""
+    shown = {rank: {"CUDA_VISIBLE_DEVICES": str(2 - rank)} for rank in range(RANKS)}
     return [
         subprocess.Popen(
             [sys.executable, str(PROGRAM), str(folder), str(rank), str(RANKS), *words],
-            env=environment_of(folder, preloaded[rank], **more),
+            env=environment_of(folder, preloaded[rank], **more)
+            | (shown[rank] if "sees-one" in words else {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -85,6 +87,13 @@ def test_their_calls_are_ours_and_right(tmp_path: Path, seed: str) -> None:
         assert calls(each, True) >= 6
         assert each is not None
         assert each["why_not"] == ""
+
+
+def test_ranks_that_see_one_gpu_each_have_calls_of_ours(tmp_path: Path) -> None:
+    for each in run_ranks(tmp_path, "split", "sees-one"):
+        assert each is not None
+        assert each["why_not"] == ""
+        assert calls(each, True) >= 6
 
 
 def test_a_rank_without_polypath_is_no_reason_to_wait(tmp_path: Path) -> None:

@@ -56,13 +56,20 @@ MpiFile mpi_file() {
   return hidden_mpi();
 }
 
-// Never destroyed, as the machine.
-const mpi::Surroundings& gpus_of_mpi(const Settings& settings) {
-  static const auto* const surroundings = [&] {
-    const OpenMachine& opened = program_gpus(settings);
-    return new mpi::Surroundings{opened.untraced_driver(), opened.machine(), settings};
-  }();
-  return *surroundings;
+const mpi::Surroundings* make_surroundings(const Settings& settings, GpusOf which) {
+  const OpenMachine& opened = gpus_of_ranks(settings, which);
+  return new mpi::Surroundings{opened.untraced_driver(), opened.machine(), settings,
+                               opened.visible_gpus(), opened.visible_names()};
+}
+
+// Never destroyed, as the machines.
+const mpi::Surroundings& gpus_of_mpi(const Settings& settings, GpusOf which) {
+  if (which == GpusOf::computer) {
+    static const auto* const all = make_surroundings(settings, which);
+    return *all;
+  }
+  static const auto* const own = make_surroundings(settings, which);
+  return *own;
 }
 
 // Never destroyed: threads may call to the end.
@@ -72,7 +79,10 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
     set_log_level(settings.log_level);
     if (!settings.mpi) return nullptr;
     auto* const made = new mpi::Layer(
-        library, [settings]() -> const mpi::Surroundings& { return gpus_of_mpi(settings); },
+        library,
+        [settings](GpusOf which) -> const mpi::Surroundings& {
+          return gpus_of_mpi(settings, which);
+        },
         &gpu_of_memory);
     mpi_layer_of_process = made;
     return made;

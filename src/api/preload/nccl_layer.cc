@@ -28,8 +28,8 @@ void* nccl_library() {
 }
 
 // Never destroyed: at exit CUDA may be gone before us.
-const nccl::Surroundings* open(const Settings& settings) {
-  const OpenMachine& opened = program_gpus(settings);
+const nccl::Surroundings* open(const Settings& settings, GpusOf which) {
+  const OpenMachine& opened = gpus_of_ranks(settings, which);
   Driver& driver = opened.untraced_driver();
   const auto handle_of = [&driver](PlaceId gpu, nccl::Stream stream) {
     return driver.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
@@ -38,14 +38,20 @@ const nccl::Surroundings* open(const Settings& settings) {
   return new nccl::Surroundings{.driver = driver,
                                 .machine = opened.machine(),
                                 .settings = settings,
+                                .visible = opened.visible_gpus(),
+                                .names = opened.visible_names(),
                                 .handle_of = handle_of,
                                 .native = native,
                                 .keeps_choices = settings.learn};
 }
 
-const nccl::Surroundings& surroundings(const Settings& settings) {
-  static const nccl::Surroundings* const opened = open(settings);
-  return *opened;
+const nccl::Surroundings& surroundings(const Settings& settings, GpusOf which) {
+  if (which == GpusOf::computer) {
+    static const nccl::Surroundings* const all = open(settings, which);
+    return *all;
+  }
+  static const nccl::Surroundings* const own = open(settings, which);
+  return *own;
 }
 
 // Never destroyed: threads may call to the end.
@@ -55,7 +61,10 @@ nccl::Layer* make_layer(const nccl::Functions& real) {
     set_log_level(settings.log_level);
     if (!settings.nccl) return nullptr;
     auto* const made = new nccl::Layer(
-        real, [settings]() -> const nccl::Surroundings& { return surroundings(settings); },
+        real,
+        [settings](GpusOf which) -> const nccl::Surroundings& {
+          return surroundings(settings, which);
+        },
         settings.nccl_measured);
     layer_of_process = made;
     return made;

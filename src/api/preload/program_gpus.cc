@@ -14,4 +14,8 @@ const OpenMachine& program_gpus(const Settings& settings) {
   return *opened;
 }
 
+const OpenMachine& gpus_of_ranks(const Settings& settings, GpusOf which) {
+  return which == GpusOf::process ? program_gpus(settings) : whole_computer(settings);
+}
+
 }  // namespace polypath::preload

@@ -1,6 +1,7 @@
 #pragma once
 // The GPUs of this process for layers before other libraries.
 
+#include "collective/rank/seen_gpus.h"
 #include "context/open.h"
 
 namespace polypath::preload {
@@ -9,5 +10,7 @@ namespace polypath::preload {
 /// first call, with these settings, and never destroyed: at exit CUDA may be gone before us.
 /// Errors: those of open_machine(); unsupported where there are no GPUs.
 const OpenMachine& program_gpus(const Settings& settings);
+/// The same for ranks.
+const OpenMachine& gpus_of_ranks(const Settings& settings, GpusOf which);
 
 }  // namespace polypath::preload

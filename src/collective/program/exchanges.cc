@@ -17,6 +17,14 @@ Access access(Slice slice, Bytes bytes, bool writes) {
   return {.slice = slice, .bytes = bytes, .writes = writes};
 }
 
+// To or from a root one parcel of each block goes before anything goes between the other ranks, or
+// after that.
+double until_all_links_are_busy(const MailCall& call) {
+  if (!call.mail.root) return 1;
+  const int parcels = parcels_in_turn(call);
+  return (parcels + 1.0) / parcels;
+}
+
 }  // namespace
 
 // The same ones for all that a program exchanges.
@@ -49,20 +57,21 @@ KernelCall Exchanges::kernel_of(int rank, const Mail& mail, Slice from, Slice to
       .values = mail_values(part),
       .shape = mail_shape(part),
       .duration = in_lines ? driver.mail_latency : driver.parcel_latency};
-  const bool shares = mail.use == MailUse::reduce_and_share;
+  const bool shares = has_second_phase(mail.use);
   if (shares) call.duration += in_lines ? driver.mail_share_latency : driver.parcel_latency;
+  const double longer = until_all_links_are_busy(part);
   const auto all = static_cast<std::uint64_t>(request_.size());
   for (int other = 0; other < request_.size(); ++other) {
     const Bytes sent = message_bytes(part, rank, other);
     double moved = other == rank ? 0 : bytes_on_links(sent, mail.way).real();
     if (shares && other != rank)
-      moved += bytes_on_links(message_bytes(part, rank, rank), mail.way).real();
+      moved += bytes_on_links(shared_bytes(part, rank, other), mail.way).real();
     const double reached = in_lines ? driver.mail_efficiency : driver.parcel_efficiency;
     const double slower = driver.kernel_efficiency / reached;
     call.memory.push_back({.slice = {*first_mailbox_ + other, {}},
                            .bytes = {mailbox_bytes(all, part.box.value)},
                            .writes = true,
-                           .moved = Bytes{static_cast<std::uint64_t>(moved * slower)}});
+                           .moved = Bytes{static_cast<std::uint64_t>(moved * slower * longer)}});
   }
   call.group = KernelGroup{.number = groups_,
                            .rank = rank,
@@ -77,8 +86,9 @@ void Exchanges::add(const Mail& mail, const SliceOfRank& from, const SliceOfRank
   const Part whole{{}, mail.message};
   const bool shares_in_lines =
       mail.use == MailUse::reduce_and_share && can_share_in_lines(request_.size(), whole.bytes);
-  const MailWay way =
-      shares_in_lines ? MailWay::lines : mail_way(machine_, request_.ranks, whole.bytes);
+  const MailWay way = shares_in_lines ? MailWay::lines
+                      : mail.root     ? MailWay::parcels
+                                      : mail_way(machine_, request_.ranks, whole.bytes);
   const Bytes most = way == MailWay::lines ? line_room(request_.size()) : whole.bytes;
   const int count = pieces_of(whole.bytes, most, request_.element());
   for (int number = 0; number < count; ++number, ++groups_) {

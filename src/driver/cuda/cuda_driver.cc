@@ -9,18 +9,18 @@
 namespace polypath::cuda {
 namespace {
 
-CudaGpus usable_gpus(const Machine& machine) {
+CudaGpus usable_gpus(const Machine& machine, const std::vector<int>& gpus) {
   const std::string& problem = DriverLibrary::get().problem;
   if (!problem.empty())
     fail(ErrorCode::unsupported, "the GPUs cannot be used", problem, "Name a machine to simulate.");
-  return CudaGpus(machine);
+  return {machine, gpus};
 }
 
 }  // namespace
 
-CudaDriver::CudaDriver(const Machine& machine, Options options)
+CudaDriver::CudaDriver(const Machine& machine, const GpuDriverOptions& options)
     : start_(std::chrono::steady_clock::now()),
-      gpus_(usable_gpus(machine)),
+      gpus_(usable_gpus(machine, options.gpus)),
       contexts_(options.own_contexts),
       peers_(contexts_, options.peer_access),
       streams_(gpus_, contexts_),
@@ -44,16 +44,16 @@ Seconds CudaDriver::now() {
 }
 
 bool CudaDriver::is_open(PlaceId place) {
-  return !gpus_.is_gpu(place) || contexts_.has(gpus_.ordinal(place)) ||
-         (!contexts_.are_own() && is_active(gpus_.ordinal(place)));
+  if (!gpus_.is_gpu(place)) return true;
+  const int number = gpus_.ordinal(place);
+  return contexts_.has(number) || (!contexts_.are_own() && is_visible(number) && is_active(number));
 }
 
 bool CudaDriver::is_used_by_others(PlaceId gpu) {
   if (!gpus_.is_gpu(gpu)) return false;
   const int number = gpus_.ordinal(gpu);
-  const std::string& bus_id = facts().gpus[static_cast<std::size_t>(number)].bus_id;
-  return are_others_among(processes_on(bus_id), static_cast<unsigned>(getpid()),
-                          contexts_.has(number) || is_active(number));
+  return are_others_among(processes_on(facts_of(number).bus_id), static_cast<unsigned>(getpid()),
+                          contexts_.has(number) || (is_visible(number) && is_active(number)));
 }
 
 void CudaDriver::note_lost(PlaceId source, PlaceId destination) {

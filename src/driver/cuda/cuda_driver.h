@@ -9,6 +9,7 @@
 #include <chrono>
 #include <vector>
 
+#include "driver/computer.h"
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_copies.h"
 #include "driver/cuda/cuda_events.h"
@@ -27,21 +28,15 @@
 
 namespace polypath::cuda {
 
-struct Options {
-  /// false: never give GPUs access to each other's memory (other parts of the process may).
-  bool peer_access = true;
-  /// Streams and memory of ours are in contexts of our own (contexts.h): for a driver beside a
-  /// program that has streams of its own. Such memory cannot be shared with other processes.
-  bool own_contexts = false;
-};
-
 /// Each part of the interface is a class of its own; this one forwards to them. They are destroyed
 /// in the reverse order, and free nothing that queued work may use, nor anything in a forked child.
 class CudaDriver final : public Driver {
  public:
-  /// The machine's GPU places are the visible GPUs in CUDA's order. Error (unsupported) if the
-  /// library is not usable, (invalid_machine) if the machine has more GPUs than there are.
-  explicit CudaDriver(const Machine& machine, Options options = {});
+  /// Without peer access other parts of the process may give GPUs access to each other's memory.
+  /// With contexts of its own (contexts.h) it is for use beside a program that has streams; memory
+  /// there cannot be shared with other processes. Error (unsupported) if the library is not usable,
+  /// (invalid_machine) if the machine has more GPUs than there are.
+  explicit CudaDriver(const Machine& machine, const GpuDriverOptions& options = {});
 
   std::string name() const override { return "cuda"; }
   Seconds now() override;

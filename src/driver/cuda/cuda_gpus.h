@@ -11,14 +11,15 @@ namespace polypath::cuda {
 
 class CudaGpus {
  public:
-  /// The machine's GPU places are the visible GPUs in CUDA's order. Error (invalid_machine) if the
-  /// machine has more GPUs than there are.
-  explicit CudaGpus(const Machine& machine);
+  /// `gpus`: the numbers of the machine's GPUs (gpu_facts.h), none: the visible ones in CUDA's
+  /// order. Error (invalid_machine) if the machine has more GPUs than there are.
+  CudaGpus(const Machine& machine, const std::vector<int>& gpus);
 
   [[nodiscard]] bool is_gpu(PlaceId place) const {
     return place.valid() && place.index() < ordinals_.size() && ordinals_[place.index()] >= 0;
   }
-  /// CUDA's number of a GPU. Error (invalid_argument) if it is none.
+  /// A GPU's number; of one that this process does not see it is none of CUDA's. Error
+  /// (invalid_argument) if it is none.
   [[nodiscard]] int ordinal(PlaceId gpu) const {
     if (!is_gpu(gpu)) fail_as_no_gpu(gpu);
     return ordinals_[gpu.index()];
@@ -33,13 +34,12 @@ class CudaGpus {
   [[nodiscard]] int of_handle(std::uintptr_t handle) const;
   /// The host that pinned and pageable memory is taken to be in.
   [[nodiscard]] PlaceId host() const { return host_; }
-  [[nodiscard]] int count() const { return static_cast<int>(places_.size()); }
 
  private:
   [[noreturn]] static void fail_as_no_gpu(PlaceId place);
 
   std::vector<int> ordinals_;    ///< by place; -1 for hosts
-  std::vector<PlaceId> places_;  ///< by ordinal
+  std::vector<PlaceId> places_;  ///< by ordinal; invalid: the machine leaves that one out
   PlaceId host_;
 };
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "core/error.h"
 #include "core/process_identity.h"
+#include "driver/cuda/gpu_facts.h"
 
 namespace polypath::cuda {
 
@@ -33,11 +36,15 @@ ExportedMemory CudaSharing::export_memory(Address address) {
   return bytes_of(shared);
 }
 
-// The GPU among those that this process sees.
+// The GPU among those of the machine.
 int CudaSharing::owner_of(const ExportedAllocation& shared) const {
-  for (int gpu = 0; gpu < gpus_.count(); ++gpu) {
-    GpuUuid uuid;
-    if (cuda_.device_uuid(&uuid, gpu) == kSuccess && uuid == shared.gpu) return gpu;
+  const std::string uuid = text_of(shared.gpu);
+  const auto is_owner = [&](const GpuFacts& gpu) {
+    return gpu.uuid == uuid && gpus_.place_of(gpu.number).valid();
+  };
+  for (const auto* const gpus : {&facts().gpus, &all_gpus()}) {
+    const auto found = std::ranges::find_if(*gpus, is_owner);
+    if (found != gpus->end()) return found->number;
   }
   return kOwnerHidden;
 }

@@ -7,7 +7,9 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "core/error.h"
 #include "core/files.h"
+#include "driver/cuda/contexts.h"
 #include "driver/cuda/cuda_api.h"
 #include "driver/cuda/nvml.h"
 
@@ -32,6 +34,9 @@ GpuFacts cuda_facts(const Functions& cuda, int gpu, int count) {
   if (cuda.device_name(text.data(), text.size(), gpu) == kSuccess) facts.model = text.data();
   if (cuda.device_bus_id(text.data(), text.size(), gpu) == kSuccess)
     facts.bus_id = lower(text.data());
+  GpuUuid uuid;
+  if (cuda.device_uuid(&uuid, gpu) == kSuccess) facts.uuid = text_of(uuid);
+  facts.number = gpu;
   std::size_t memory = 0;
   if (cuda.device_memory(&memory, gpu) == kSuccess) facts.memory = {memory};
   cuda.device_attribute(&facts.copy_engines, kDeviceAsyncEngineCount, gpu);
@@ -73,7 +78,71 @@ Facts ask_all() {
   return facts;
 }
 
+// As a visible one, as far as NVML says; the first visible one's number of copy engines.
+GpuFacts hidden_facts(const NvmlGpu& gpu, int number) {
+  GpuFacts facts;
+  facts.model = gpu.model;
+  facts.bus_id = gpu.bus_id;
+  facts.uuid = gpu.uuid;
+  facts.number = number;
+  facts.memory = gpu.memory;
+  facts.numa_node = numa_node_of(gpu.bus_id);
+  facts.copy_engines = polypath::cuda::facts().gpus.front().copy_engines;
+  return facts;
+}
+
+// What CUDA says of those that it shows, else what NVML says.
+bool reaches(const GpuFacts& from, const GpuFacts& to) {
+  if (from.number == to.number) return false;
+  if (!is_visible(from.number) || !is_visible(to.number))
+    return reaches_by_nvml(from.bus_id, to.bus_id);
+  return facts_of(from.number).reaches[static_cast<std::size_t>(to.number)];
+}
+
+std::vector<GpuFacts> find_all() {
+  const std::vector<GpuFacts>& visible = facts().gpus;
+  std::vector<GpuFacts> all;
+  std::vector<std::string> bus_ids;
+  auto next_hidden = static_cast<int>(visible.size());
+  for (const NvmlGpu& gpu : gpus_of_nvml()) {
+    const auto found = std::ranges::find(visible, gpu.bus_id, &GpuFacts::bus_id);
+    all.push_back(found != visible.end() ? *found : hidden_facts(gpu, next_hidden++));
+    bus_ids.push_back(gpu.bus_id);
+  }
+  const auto seen = all.size() + visible.size() - static_cast<std::size_t>(next_hidden);
+  if (seen != visible.size() || all.size() > kMostGpus) return visible;
+  const NvmlAnswer nvml = ask_nvml(bus_ids);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    add_nvml(nvml.gpus[i], all, i);
+    all[i].reaches.clear();
+    for (const GpuFacts& other : all) all[i].reaches.push_back(reaches(all[i], other));
+  }
+  return all;
+}
+
 }  // namespace
+
+std::string text_of(const GpuUuid& uuid) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < uuid.bytes.size(); ++i)
+    text += fmt::format("{}{:02x}", i == 0 || (i >= 4 && i <= 10 && i % 2 == 0) ? "-" : "",
+                        uuid.bytes[i]);
+  return text;
+}
+
+bool is_visible(int gpu) { return gpu < DriverLibrary::get().gpus; }
+
+const std::vector<GpuFacts>& all_gpus() {
+  static const auto& of_process = *new std::vector<GpuFacts>(find_all());
+  return of_process;
+}
+
+const GpuFacts& facts_of(int gpu) {
+  if (is_visible(gpu)) return facts().gpus.at(static_cast<std::size_t>(gpu));
+  const auto found = std::ranges::find(all_gpus(), gpu, &GpuFacts::number);
+  if (found != all_gpus().end()) return *found;
+  fail(ErrorCode::internal, fmt::format("GPU {} is unknown", gpu), "the computer has no such one");
+}
 
 // Two GPUs' NVLinks take NVML 30 ms (H200, driver 580).
 const Facts& facts() {

@@ -27,6 +27,11 @@ struct ProcessInfo {
 };
 static_assert(sizeof(ProcessInfo) == 24);
 
+// nvmlMemory_t
+struct MemoryInUse {
+  unsigned long long total, free, used;
+};
+
 constexpr std::size_t kMostProcesses = 64;  // more than that are not told apart
 constexpr int kInsufficientSize = 7;        // NVML_ERROR_INSUFFICIENT_SIZE
 constexpr unsigned kMostLinks = 18;
@@ -46,6 +51,12 @@ class Nvml {
                           resolve(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     resolve(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");  // CUDA 11.4 on
     resolve(processes, "nvmlDeviceGetComputeRunningProcesses_v3");     // CUDA 11.6 on
+    shows_all = resolve(count, "nvmlDeviceGetCount_v2") &&
+                resolve(by_index, "nvmlDeviceGetHandleByIndex_v2") &&
+                resolve(pci_info, "nvmlDeviceGetPciInfo_v3") &&
+                resolve(uuid, "nvmlDeviceGetUUID") && resolve(name, "nvmlDeviceGetName") &&
+                resolve(memory, "nvmlDeviceGetMemoryInfo") &&
+                resolve(peer_status, "nvmlDeviceGetP2PStatus");
     usable = complete && init() == 0;
   }
   Nvml(const Nvml&) = delete;
@@ -58,8 +69,21 @@ class Nvml {
     return nvml;
   }
 
+  [[nodiscard]] NvmlDevice find(const std::string& bus_id) const {
+    NvmlDevice device = nullptr;
+    return usable && by_bus_id(bus_id.c_str(), &device) == 0 ? device : nullptr;
+  }
+
   bool usable = false;
+  bool shows_all = false;
   int (*init)() = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*by_index)(unsigned, NvmlDevice*) = nullptr;
+  int (*pci_info)(NvmlDevice, PciInfo*) = nullptr;
+  int (*uuid)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*name)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*memory)(NvmlDevice, MemoryInUse*) = nullptr;
+  int (*peer_status)(NvmlDevice, NvmlDevice, int which, int* status) = nullptr;
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*by_bus_id)(const char*, NvmlDevice*) = nullptr;
   int (*pcie_generation)(NvmlDevice, unsigned*) = nullptr;
@@ -109,10 +133,10 @@ void add_link(const Nvml& nvml, NvmlDevice device, unsigned link, NvLinks& links
   if (type == kRemoteSwitch) ++links.to_switch;
 }
 
-NvmlFacts facts_of(const Nvml& nvml, const std::string& bus_id) {
+NvmlFacts facts_by_nvml(const Nvml& nvml, const std::string& bus_id) {
   NvmlFacts facts;
-  NvmlDevice device = nullptr;
-  if (nvml.by_bus_id(bus_id.c_str(), &device) != 0) return facts;
+  const NvmlDevice device = nvml.find(bus_id);
+  if (device == nullptr) return facts;
   unsigned generation = 0, width = 0;
   if (nvml.pcie_generation(device, &generation) == 0)
     facts.pcie_generation = static_cast<int>(generation);
@@ -128,17 +152,49 @@ NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids) {
   answer.gpus.resize(bus_ids.size());
   const Nvml& nvml = Nvml::of_process();
   if (!nvml.usable) return answer;
-  for (std::size_t i = 0; i < bus_ids.size(); ++i) answer.gpus[i] = facts_of(nvml, bus_ids[i]);
+  for (std::size_t i = 0; i < bus_ids.size(); ++i) answer.gpus[i] = facts_by_nvml(nvml, bus_ids[i]);
   std::array<char, 96> text{};
   if (nvml.driver_version(text.data(), text.size()) == 0) answer.driver_version = text.data();
   return answer;
 }
 
+std::vector<NvmlGpu> gpus_of_nvml() {
+  const Nvml& nvml = Nvml::of_process();
+  unsigned count = 0;
+  if (!nvml.usable || !nvml.shows_all || nvml.count(&count) != 0) return {};
+  std::vector<NvmlGpu> gpus;
+  for (unsigned index = 0; index < count; ++index) {
+    NvmlDevice device = nullptr;
+    PciInfo pci{};
+    std::array<char, 96> uuid{}, name{};
+    MemoryInUse memory{};
+    if (nvml.by_index(index, &device) != 0 || nvml.pci_info(device, &pci) != 0 ||
+        nvml.uuid(device, uuid.data(), uuid.size()) != 0)
+      continue;  // one that this process may not use
+    (void)nvml.name(device, name.data(), name.size());
+    (void)nvml.memory(device, &memory);
+    gpus.push_back({short_bus_id(pci.bus_id), uuid.data(), name.data(), {memory.total}});
+  }
+  std::ranges::sort(gpus, {}, &NvmlGpu::bus_id);
+  return gpus;
+}
+
+bool reaches_by_nvml(const std::string& from, const std::string& to) {
+  constexpr int kRead = 0, kWrite = 1;  // nvmlGpuP2PCapsIndex_t
+  const Nvml& nvml = Nvml::of_process();
+  NvmlDevice reader = nvml.find(from), owner = nvml.find(to);
+  if (reader == nullptr || owner == nullptr || !nvml.shows_all) return false;
+  for (const int which : {kRead, kWrite}) {
+    int status = -1;
+    if (nvml.peer_status(reader, owner, which, &status) != 0 || status != 0) return false;
+  }
+  return true;
+}
+
 std::set<unsigned> processes_on(const std::string& bus_id) {
   const Nvml& nvml = Nvml::of_process();
-  NvmlDevice device = nullptr;
-  if (!nvml.usable || nvml.processes == nullptr || nvml.by_bus_id(bus_id.c_str(), &device) != 0)
-    return {};
+  const NvmlDevice device = nvml.find(bus_id);
+  if (device == nullptr || nvml.processes == nullptr) return {};
   std::array<ProcessInfo, kMostProcesses> found{};
   auto count = static_cast<unsigned>(found.size());
   const int status = nvml.processes(device, &count, found.data());

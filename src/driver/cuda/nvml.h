@@ -30,6 +30,17 @@ struct NvmlAnswer {
 /// Of the GPUs with these PCI bus ids, in that order. NVML stays open after the first question.
 NvmlAnswer ask_nvml(const std::vector<std::string>& bus_ids);
 
+struct NvmlGpu {
+  std::string bus_id, uuid, model;
+  Bytes memory;
+};
+
+/// All GPUs of the computer, or of the container, those too that CUDA does not show, in the order
+/// of their bus ids. Empty where NVML is silent.
+std::vector<NvmlGpu> gpus_of_nvml();
+/// True if a GPU can read and write the memory of another one, by PCI bus id.
+bool reaches_by_nvml(const std::string& from, const std::string& to);
+
 /// The numbers of the processes that have contexts on the GPU with this PCI bus id; none where NVML
 /// is silent. In a container they may be the host's.
 std::set<unsigned> processes_on(const std::string& bus_id);

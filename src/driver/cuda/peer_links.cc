@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "driver/cuda/gpu_facts.h"
+#include "driver/cuda/nvml.h"
 #include "driver/cuda/peer_access.h"
 #include "driver/cuda/verified_peers.h"
 
@@ -14,7 +15,10 @@ namespace {
 
 std::size_t index_of(int gpu) { return static_cast<std::size_t>(gpu); }
 
-const std::string& bus_of(int gpu) { return facts().gpus.at(index_of(gpu)).bus_id; }
+const std::string& bus_of(int gpu) { return facts_of(gpu).bus_id; }
+
+// What a hidden GPU's process shares is opened to the importing GPU when it is mapped.
+bool is_one_hidden(int a, int b) { return !is_visible(a) || !is_visible(b); }
 
 }  // namespace
 
@@ -22,7 +26,7 @@ PeerLinks::PeerLinks(Contexts& contexts, bool allowed)
     : cuda_(functions()), contexts_(contexts), allowed_(allowed) {}
 
 void PeerLinks::connect(int a, int b) {
-  if (a == b || !allowed_) return;
+  if (a == b || !allowed_ || is_one_hidden(a, b)) return;
   verify(a, b);
   if (contexts_.are_own()) enable_made(a, b), enable_made(b, a);
 }
@@ -114,6 +118,7 @@ void PeerLinks::disable(ContextPointer from, ContextPointer to) const {
 }
 
 bool PeerLinks::can_reach(int from, int to) const {
+  if (is_one_hidden(from, to)) return allowed_ && reaches_by_nvml(bus_of(from), bus_of(to));
   int possible = 0;
   check(cuda_.device_can_access(&possible, from, to), "cuDeviceCanAccessPeer");
   return allowed_ && possible != 0;
@@ -134,7 +139,7 @@ void PeerLinks::enable(ContextPointer from, ContextPointer to) const {
 // GPUs that cannot reach each other copy all the same: the driver goes through the host. The
 // program may begin to use a GPU at any time.
 void PeerLinks::reach(int from, int to) {
-  if (!contexts_.are_own() || from == to) return;
+  if (!contexts_.are_own() || from == to || is_one_hidden(from, to)) return;
   auto& reached = reached_[index_of(from)][index_of(to)];
   if (reached.load(std::memory_order_acquire) || !reaches(from, to) || !is_active(to)) return;
   const std::scoped_lock lock(connecting_);
@@ -145,7 +150,7 @@ void PeerLinks::reach(int from, int to) {
 
 void PeerLinks::connect_programs(int a, int b) {
   connect(a, b);
-  if (!contexts_.are_own() || a == b || !allowed_) return;
+  if (!contexts_.are_own() || a == b || !allowed_ || is_one_hidden(a, b)) return;
   auto& connected = programs_[index_of(a)][index_of(b)];
   if (connected.load(std::memory_order_acquire) || !is_active(a) || !is_active(b)) return;
   const std::scoped_lock lock(connecting_);

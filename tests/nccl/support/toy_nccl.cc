@@ -187,6 +187,7 @@ nccl::Surroundings ToyNccl::surroundings() {
   return {.driver = driver_,
           .machine = driver_.machine(),
           .settings = collective_settings(),
+          .visible = driver_.machine().places_of(PlaceKind::gpu),
           .handle_of =
               [](PlaceId, Stream stream) {
                 return StreamHandle{reinterpret_cast<std::uintptr_t>(stream)};

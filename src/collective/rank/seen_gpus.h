@@ -1,0 +1,35 @@
+#pragma once
+// Ranks of one node that see different GPUs: with CUDA_VISIBLE_DEVICES each may see its own alone,
+// as GPU 0. Their machine is the computer then, with all its GPUs, of which each can use its own
+// and the memory that the others share.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "communicator/communicator.h"
+#include "core/settings.h"
+#include "machine/machine.h"
+
+namespace polypath {
+
+/// Which GPUs the ranks' machine has: those that the process sees, or all of the computer.
+enum class GpusOf : std::uint8_t { process, computer };
+
+/// What a rank says of the GPUs that its process sees: their names on this computer, in order.
+Blob said_of_gpus(const std::vector<std::string>& names);
+/// From what all ranks of the node have said.
+GpusOf gpus_for_ranks(const std::vector<Blob>& said);
+/// The same among the ranks of this rank's node. All ranks of the communicator call it.
+GpusOf gpus_for_ranks(Communicator& communicator, const Blob& said);
+
+/// So that no plan goes by a GPU without a rank, which no process here may be able to use. `ranks`
+/// are the places of all ranks.
+Settings without_other_gpus(Settings settings, const Machine& machine,
+                            const std::vector<std::string>& ranks);
+
+/// Which of the visible GPUs a rank has that names none: its only one, else that of its number.
+/// Error (invalid_argument) if there is no such one.
+PlaceId usual_gpu(const Machine& machine, const std::vector<PlaceId>& visible, int local_rank);
+
+}  // namespace polypath
