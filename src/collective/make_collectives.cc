@@ -6,6 +6,7 @@
 
 #include "collective/internode/internode_collectives.h"
 #include "collective/rank/node_collectives.h"
+#include "collective/rank/seen_gpus.h"
 
 namespace polypath {
 namespace {
@@ -42,6 +43,27 @@ std::unique_ptr<Collectives> make_collectives(Driver& driver, const Machine& mac
   return std::make_unique<InternodeCollectives>(
       driver, machine, settings, place, std::move(communicator),
       InternodeLink{.transport = std::move(transport), .piece = piece});
+}
+
+std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
+                                              const std::function<RanksMachine()>& computer,
+                                              std::string& gpu,
+                                              std::unique_ptr<Communicator> communicator,
+                                              const std::string& host) {
+  if (gpus_for_ranks(said_in_node(*communicator, said_of_gpus(own.names))) == GpusOf::process) {
+    gpu = gpu_of(*communicator, gpu);
+    return make_collectives(own.driver, own.machine, own.settings, gpu, std::move(communicator),
+                            host);
+  }
+  const int number = communicator->nodes().local_rank(communicator->rank());
+  if (gpu.empty()) gpu = own.machine.place(usual_gpu(own.machine, own.visible, number)).name;
+  const auto seen = std::ranges::find(own.visible, own.machine.find_place(gpu));
+  const RanksMachine all = computer();
+  const PlaceId place = all.visible.at(static_cast<std::size_t>(seen - own.visible.begin()));
+  const std::string& name = all.machine.place(place).name;
+  const Settings settings =
+      without_other_gpus(all.settings, all.machine, said_in_node(*communicator, name));
+  return make_collectives(all.driver, all.machine, settings, name, std::move(communicator), host);
 }
 
 }  // namespace polypath

@@ -34,7 +34,7 @@ def host(contents):
 
 
 with polypath.Collectives.from_file(
-    folder, rank, size, rank, context=machine, node=node
+    folder, rank, size, int(sys.argv[6]), context=machine, node=node
 ) as ranks:
     assert ranks.nodes == int(sys.argv[5])
     ranks.choose_from(["exchange", "host"])
@@ -67,9 +67,14 @@ print("right")
 
 
 def ended(
-    folder: Path, size: int, end: str, nodes: int = 1, **settings: str
+    folder: Path,
+    size: int,
+    end: str,
+    nodes: int = 1,
+    sees_one: bool = False,
+    **settings: str,
 ) -> list[tuple[int, str, str]]:
-    """Run all ranks; return the status, output and errors of each."""
+    """Run all ranks, which see all GPUs or one each; return what each of them ends with."""
     environment = {
         **os.environ, **settings,
         "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
@@ -78,8 +83,10 @@ def ended(
     }  # fmt: skip
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *map(str, (rank, size, folder / "job", end, nodes))],
-            env=environment,
+            [sys.executable, "-c", PROGRAM]
+            + [str(word) for word in (rank, size, folder / "job", end, nodes)]
+            + [str(0 if sees_one else rank)],
+            env=environment | ({"CUDA_VISIBLE_DEVICES": str(3 - rank)} if sees_one else {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -97,6 +104,12 @@ def ended(
 @pytest.mark.parametrize(("size", "nodes"), [(3, 1), (2, 2), (4, 2)])
 def test_processes_gather_what_each_of_them_has(tmp_path: Path, size: int, nodes: int) -> None:
     for status, output, errors in ended(tmp_path, size, "well", nodes):
+        assert (status, output) == (0, "right\n"), errors
+
+
+@pytest.mark.parametrize(("size", "nodes"), [(3, 1), (4, 2)])
+def test_processes_may_see_one_gpu_each(tmp_path: Path, size: int, nodes: int) -> None:
+    for status, output, errors in ended(tmp_path, size, "well", nodes, sees_one=True):
         assert (status, output) == (0, "right\n"), errors
 
 

@@ -131,10 +131,13 @@ polypath_communicator* join(polypath::Context& context, const char* gpu,
   made->context = &context;
   auto communicator = std::make_unique<polypath::Communicator>(
       std::move(bootstrap), polypath::communicator_options(opened.settings()));
-  const std::string name = polypath::gpu_of(*communicator, gpu == nullptr ? "" : gpu);
+  const auto computer = [&] {
+    return polypath::ranks_machine(polypath::whole_computer(opened.settings()));
+  };
+  std::string name = gpu == nullptr ? "" : gpu;
+  made->ranks = polypath::make_collectives(polypath::ranks_machine(opened), computer, name,
+                                           std::move(communicator));
   made->gpu = opened.machine().find_place(name);
-  made->ranks = polypath::make_collectives(opened.driver(), opened.machine(), opened.settings(),
-                                           name, std::move(communicator));
   return made.release();
 }
 

@@ -27,9 +27,9 @@ std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
   const Seconds in_calls = std::exchange(options.timeout, timeout);
   options.node = place.node;
   auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
-  place.gpu = gpu_of(*communicator, place.gpu);
-  auto ranks = make_collectives(opened.driver(), opened.machine(), opened.settings(), place.gpu,
-                                std::move(communicator), place.host);
+  const auto computer = [&] { return ranks_machine(whole_computer(opened.settings())); };
+  auto ranks = make_collectives(ranks_machine(opened), computer, place.gpu, std::move(communicator),
+                                place.host);
   ranks->set_timeout(in_calls);
   return ranks;
 }

@@ -15,14 +15,13 @@ GpusOf gpus_for_ranks(const std::vector<Blob>& said) {
   return std::ranges::any_of(said, other) ? GpusOf::computer : GpusOf::process;
 }
 
-GpusOf gpus_for_ranks(Communicator& communicator, const Blob& said) {
-  const std::vector<Blob> all = communicator.all_gather(said);
+std::vector<Blob> said_in_node(Communicator& communicator, const Blob& mine) {
+  const std::vector<Blob> all = communicator.all_gather(mine);
   const Nodes& nodes = communicator.nodes();
   std::vector<Blob> here;
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    if (nodes.of(rank) == nodes.of(communicator.rank()))
-      here.push_back(all[static_cast<std::size_t>(rank)]);
-  return gpus_for_ranks(here);
+  for (const int rank : nodes.ranks_on(nodes.of(communicator.rank())))
+    here.push_back(all[static_cast<std::size_t>(rank)]);
+  return here;
 }
 
 Settings without_other_gpus(Settings settings, const Machine& machine,

@@ -20,8 +20,8 @@ enum class GpusOf : std::uint8_t { process, computer };
 Blob said_of_gpus(const std::vector<std::string>& names);
 /// From what all ranks of the node have said.
 GpusOf gpus_for_ranks(const std::vector<Blob>& said);
-/// The same among the ranks of this rank's node. All ranks of the communicator call it.
-GpusOf gpus_for_ranks(Communicator& communicator, const Blob& said);
+/// What the ranks of this rank's node say. All ranks of the communicator call it.
+std::vector<Blob> said_in_node(Communicator& communicator, const Blob& mine);
 
 /// So that no plan goes by a GPU without a rank, which no process here may be able to use. `ranks`
 /// are the places of all ranks.
