@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import result_schemas
 from cli_runner import assert_refused, polypath, succeed
-from polypath.cli.papers import nodes
+from polypath.cli.papers import nodes, rings
 from polypath.cli.papers.experiments import NAMES
 from polypath.cli.papers.findings import Row
 from polypath.cli.papers.sources import GRAPHS
@@ -142,3 +142,11 @@ def test_rows_of_nodes_hold_where_the_paper_has_the_same_order() -> None:
 
     # Faster than the flat one; 1.05 is no tenth from 1.18 and none from comparable; NCCL is slower.
     assert verdicts == ["holds", "holds", "explained", "holds", "explained", "explained"]
+
+
+def test_rings_gain_by_all_links_where_all_gpus_have_direct_ones() -> None:
+    gains = {name: rings.gain_of_all_links(name) for name in ("cedar", "mist", "h200x4")}
+
+    assert 2.7 < gains["cedar"] <= 3  # three links of each GPU, which a ring uses one of
+    assert gains["mist"] == 1  # no direct ones between the sockets
+    assert gains["h200x4"] == pytest.approx(1)  # one port
