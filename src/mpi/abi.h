@@ -48,29 +48,29 @@ using Count = std::int64_t;
   X(Alltoallw, Ialltoallw, const void*, const int*, const int*, const void*, void*, const int*,   \
     const int*, const void*, Handle)
 
-/// The same with counts of 64 bits, which MPI has from version 4 on.
+/// The same with counts of 64 bits, which MPI has from version 4 on: with `_c` behind their names.
 #define POLYPATH_MPI_LARGE_COLLECTIVES(X)                                                          \
-  X(Allreduce_c, Iallreduce_c, const void*, void*, Count, Handle, Handle, Handle)                  \
-  X(Reduce_c, Ireduce_c, const void*, void*, Count, Handle, Handle, int, Handle)                   \
-  X(Reduce_scatter_c, Ireduce_scatter_c, const void*, void*, const Count*, Handle, Handle, Handle) \
-  X(Reduce_scatter_block_c, Ireduce_scatter_block_c, const void*, void*, Count, Handle, Handle,    \
+  X(Allreduce, Iallreduce, const void*, void*, Count, Handle, Handle, Handle)                      \
+  X(Reduce, Ireduce, const void*, void*, Count, Handle, Handle, int, Handle)                       \
+  X(Reduce_scatter, Ireduce_scatter, const void*, void*, const Count*, Handle, Handle, Handle)     \
+  X(Reduce_scatter_block, Ireduce_scatter_block, const void*, void*, Count, Handle, Handle,        \
     Handle)                                                                                        \
-  X(Scan_c, Iscan_c, const void*, void*, Count, Handle, Handle, Handle)                            \
-  X(Exscan_c, Iexscan_c, const void*, void*, Count, Handle, Handle, Handle)                        \
-  X(Bcast_c, Ibcast_c, void*, Count, Handle, int, Handle)                                          \
-  X(Allgather_c, Iallgather_c, const void*, Count, Handle, void*, Count, Handle, Handle)           \
-  X(Allgatherv_c, Iallgatherv_c, const void*, Count, Handle, void*, const Count*, const Count*,    \
+  X(Scan, Iscan, const void*, void*, Count, Handle, Handle, Handle)                                \
+  X(Exscan, Iexscan, const void*, void*, Count, Handle, Handle, Handle)                            \
+  X(Bcast, Ibcast, void*, Count, Handle, int, Handle)                                              \
+  X(Allgather, Iallgather, const void*, Count, Handle, void*, Count, Handle, Handle)               \
+  X(Allgatherv, Iallgatherv, const void*, Count, Handle, void*, const Count*, const Count*,        \
     Handle, Handle)                                                                                \
-  X(Gather_c, Igather_c, const void*, Count, Handle, void*, Count, Handle, int, Handle)            \
-  X(Gatherv_c, Igatherv_c, const void*, Count, Handle, void*, const Count*, const Count*, Handle,  \
+  X(Gather, Igather, const void*, Count, Handle, void*, Count, Handle, int, Handle)                \
+  X(Gatherv, Igatherv, const void*, Count, Handle, void*, const Count*, const Count*, Handle, int, \
+    Handle)                                                                                        \
+  X(Scatter, Iscatter, const void*, Count, Handle, void*, Count, Handle, int, Handle)              \
+  X(Scatterv, Iscatterv, const void*, const Count*, const Count*, Handle, void*, Count, Handle,    \
     int, Handle)                                                                                   \
-  X(Scatter_c, Iscatter_c, const void*, Count, Handle, void*, Count, Handle, int, Handle)          \
-  X(Scatterv_c, Iscatterv_c, const void*, const Count*, const Count*, Handle, void*, Count,        \
-    Handle, int, Handle)                                                                           \
-  X(Alltoall_c, Ialltoall_c, const void*, Count, Handle, void*, Count, Handle, Handle)             \
-  X(Alltoallv_c, Ialltoallv_c, const void*, const Count*, const Count*, Handle, void*,             \
-    const Count*, const Count*, Handle, Handle)                                                    \
-  X(Alltoallw_c, Ialltoallw_c, const void*, const Count*, const Count*, const void*, void*,        \
+  X(Alltoall, Ialltoall, const void*, Count, Handle, void*, Count, Handle, Handle)                 \
+  X(Alltoallv, Ialltoallv, const void*, const Count*, const Count*, Handle, void*, const Count*,   \
+    const Count*, Handle, Handle)                                                                  \
+  X(Alltoallw, Ialltoallw, const void*, const Count*, const Count*, const void*, void*,            \
     const Count*, const Count*, const void*, Handle)
 
 /// When the layer begins and ends.

@@ -28,6 +28,11 @@ Functions functions_named(const Find& look, const std::string& prefix) {
   find(look, prefix + #name, real.name);      \
   find(look, prefix + #nonblocking, real.nonblocking);
   POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
+#undef POLYPATH_FIND
+#define POLYPATH_FIND(name, nonblocking, ...)                     \
+  find(look, prefix + #name + "_c", real.name##_c);               \
+  find(look, prefix + #nonblocking + "_c", real.nonblocking##_c); \
+  find(look, prefix + #name + "_init_c", real.name##_init_c);
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_FIND)
 #undef POLYPATH_FIND
 #define POLYPATH_FIND(name, ...) find(look, prefix + #name + "_init", real.name##_init);

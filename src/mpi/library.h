@@ -25,6 +25,11 @@ struct Functions {
   Result (*name)(__VA_ARGS__) = nullptr;         \
   Result (*nonblocking)(__VA_ARGS__, void*) = nullptr;
   POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE
+#define POLYPATH_DECLARE(name, nonblocking, ...)           \
+  Result (*name##_c)(__VA_ARGS__) = nullptr;               \
+  Result (*nonblocking##_c)(__VA_ARGS__, void*) = nullptr; \
+  Result (*name##_init_c)(__VA_ARGS__, Handle, void*) = nullptr;
   POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
 #define POLYPATH_DECLARE(name, nonblocking, ...) \

@@ -96,15 +96,20 @@ def test_calls_that_do_not_block_are_right_in_any_order_of_their_ends(
     assert outcome.output.split() == ["right", "60"]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("memory", ["device", "mixed", "host"])
+@pytest.mark.parametrize(
+    ("memory", "ranks", "counts"),
+    [(memory, ranks, []) for memory in ("device", "mixed", "host") for ranks in (2, 4)]
+    + [(memory, 2, ["large"]) for memory in ("device", "mixed", "host")],
+)
 def test_persistent_calls_are_right_in_any_order_of_their_starts(
-    library: Library, preload: str, tmp_path: Path, memory: str, ranks: int
+    library: Library, preload: str, tmp_path: Path, memory: str, ranks: int, counts: list[str]
 ) -> None:
     program = library.compile(tmp_path / "persistent", SOURCES / "persistent.c",
                               SOURCES / "memory.c")  # fmt: skip
 
-    outcome = library.ranks(ranks, program, memory, LD_PRELOAD=preload, POLYPATH_STATS="1")
+    outcome = library.ranks(
+        ranks, program, memory, *counts, LD_PRELOAD=preload, POLYPATH_STATS="1"
+    )
 
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right"]

@@ -1,7 +1,9 @@
-/* persistent MEMORY
+/* persistent MEMORY [large]
    Persistent collective calls in memory of GPUs (device), of the host (host), or of either (mixed:
-   that of rank 0 is the host's). Started many times, by each rank in an order of its own. Rank 0
-   prints "right" if every element was. */
+   that of rank 0 is the host's), with counts of 64 bits (large). Started many times, by each rank
+   in an order of its own. Rank 0 prints "right" if every element was. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,26 @@ static void make(MPI_Request* requests, int rank) {
                      MPI_COMM_WORLD, MPI_INFO_NULL, &requests[LOGIC]);
 }
 
+/* Not every MPI has these functions in its header. */
+static void make_large(MPI_Request* requests, int rank) {
+  typedef int reduction(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info,
+                        MPI_Request*);
+  typedef int gathering(const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+                        MPI_Comm, MPI_Info, MPI_Request*);
+  typedef int broadcasting(void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+  reduction* reduce = (reduction*)dlsym(RTLD_DEFAULT, "MPI_Allreduce_init_c");
+  gathering* gather = (gathering*)dlsym(RTLD_DEFAULT, "MPI_Allgather_init_c");
+  broadcasting* broadcast = (broadcasting*)dlsym(RTLD_DEFAULT, "MPI_Bcast_init_c");
+  reduce(given[SUM].address, taken[SUM].address, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+         MPI_INFO_NULL, &requests[SUM]);
+  gather(given[GATHER].address, COUNT, MPI_INT, taken[GATHER].address, COUNT, MPI_INT,
+         MPI_COMM_WORLD, MPI_INFO_NULL, &requests[GATHER]);
+  broadcast(rank == 1 ? given[BROADCAST].address : taken[BROADCAST].address, COUNT, MPI_INT, 1,
+            MPI_COMM_WORLD, MPI_INFO_NULL, &requests[BROADCAST]);
+  reduce(given[LOGIC].address, taken[LOGIC].address, COUNT, MPI_INT, MPI_LAND, MPI_COMM_WORLD,
+         MPI_INFO_NULL, &requests[LOGIC]);
+}
+
 /* One after the other, from another one on at each rank, or all at once. */
 static void start(MPI_Request* requests, int rank, int round) {
   if (round % 4 == 3) MPI_Startall(CALLS, requests);
@@ -80,7 +102,8 @@ int main(int count, char** arguments) {
     given[i] = allocate(on_host ? HOST : DEVICE, COUNT * sizeof(int));
     taken[i] = allocate(on_host ? HOST : DEVICE, (size_t)size * COUNT * sizeof(int));
   }
-  make(requests, rank);
+  if (count > 2) make_large(requests, rank);
+  else make(requests, rank);
   for (int round = 0; round < ROUNDS; ++round) {
     for (int i = 0; i < CALLS; ++i) fill(given[i], value(i, rank, round) + (i == LOGIC));
     start(requests, rank, round);

@@ -112,19 +112,24 @@ using namespace polypath::preload;  // NOLINT(google-build-using-namespace): the
 #define POLYPATH_NONBLOCKING_C(blocking, nonblocking) MPI_##nonblocking##_c
 #define POLYPATH_REAL(blocking, nonblocking) \
   [](const Functions& functions) { return functions.blocking; }
-#define POLYPATH_REAL_C(blocking, nonblocking)                                 \
-  [](const Functions& functions) {                                             \
-    return EitherWidth{functions, functions.blocking##_c, functions.blocking}; \
+#define POLYPATH_REAL_C(blocking, nonblocking)                                     \
+  [](const Functions& functions) {                                                 \
+    return either_width<0>(functions, functions.blocking##_c, functions.blocking); \
   }
 #define POLYPATH_REAL_I(blocking, nonblocking) \
   [](const Functions& functions) { return functions.nonblocking; }
-#define POLYPATH_REAL_I_C(blocking, nonblocking)                                     \
-  [](const Functions& functions) {                                                   \
-    return EitherWidth{functions, functions.nonblocking##_c, functions.nonblocking}; \
+#define POLYPATH_REAL_I_C(blocking, nonblocking)                                         \
+  [](const Functions& functions) {                                                       \
+    return either_width<1>(functions, functions.nonblocking##_c, functions.nonblocking); \
   }
 #define POLYPATH_PERSISTENT(blocking, nonblocking) MPI_##blocking##_init
 #define POLYPATH_REAL_PERSISTENT(blocking, nonblocking) \
   [](const Functions& functions) { return functions.blocking##_init; }
+#define POLYPATH_PERSISTENT_C(blocking, nonblocking) MPI_##blocking##_init_c
+#define POLYPATH_REAL_PERSISTENT_C(blocking, nonblocking)                                      \
+  [](const Functions& functions) {                                                             \
+    return either_width<2>(functions, functions.blocking##_init_c, functions.blocking##_init); \
+  }
 #define POLYPATH_PERSISTENT_PARAMETERS , Handle info, void *request
 #define POLYPATH_PERSISTENT_ARGUMENTS , info, request
 #define POLYPATH_REQUEST_PARAMETER , void* request
@@ -138,9 +143,11 @@ POLYPATH_MPI_ENTRIES(Count, POLYPATH_NONBLOCKING_C, POLYPATH_REAL_I_C, POLYPATH_
                      POLYPATH_REQUEST_ARGUMENT)
 POLYPATH_MPI_ENTRIES(int, POLYPATH_PERSISTENT, POLYPATH_REAL_PERSISTENT,
                      POLYPATH_PERSISTENT_PARAMETERS, POLYPATH_PERSISTENT_ARGUMENTS)
+POLYPATH_MPI_ENTRIES(Count, POLYPATH_PERSISTENT_C, POLYPATH_REAL_PERSISTENT_C,
+                     POLYPATH_PERSISTENT_PARAMETERS, POLYPATH_PERSISTENT_ARGUMENTS)
 
 POLYPATH_MPI_COLLECTIVES(POLYPATH_ALIAS_TWO)
 POLYPATH_MPI_COLLECTIVES(POLYPATH_ALIAS_PERSISTENT)
-POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_ALIAS_TWO)
+POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_ALIAS_LARGE)
 }
 }  // namespace polypath::mpi

@@ -111,27 +111,26 @@ class Narrowed {
   std::deque<std::vector<int>> arrays_;
 };
 
-// The communicator stands last, but for the request of a non-blocking call.
-template <class First, class... More>
-Handle last_handle(First first, More... more) {
-  if constexpr (sizeof...(more) == 0 ||
-                (sizeof...(more) == 1 && (std::is_same_v<More, void*> && ...)))
-    return static_cast<Handle>(first);
-  else return last_handle(more...);
-}
-
-template <class Wide, class Narrow>
+// kBehind: how many arguments stand behind the communicator: none, the request of a non-blocking
+// call, info and that of a persistent one.
+template <std::size_t kBehind, class Wide, class Narrow>
 struct EitherWidth {
   const Functions& functions;
   Wide wide;
   Narrow narrow;
 };
 
-template <class Wide, class Narrow, class... Arguments>
-Result call_if_there(const EitherWidth<Wide, Narrow>& either, Arguments... arguments) {
+template <std::size_t kBehind, class Wide, class Narrow>
+EitherWidth<kBehind, Wide, Narrow> either_width(const Functions& functions, Wide wide,
+                                                Narrow narrow) {
+  return {functions, wide, narrow};
+}
+
+template <std::size_t kBehind, class Wide, class Narrow, class... Arguments>
+Result call_if_there(const EitherWidth<kBehind, Wide, Narrow>& either, Arguments... arguments) {
   if (either.wide != nullptr) return either.wide(arguments...);
   int ranks = 0;
-  const Handle comm = last_handle(arguments...);
+  const Handle comm = std::get<sizeof...(arguments) - 1 - kBehind>(std::tuple(arguments...));
   if (const Result result = either.functions.Comm_size(comm, &ranks); result != mpi::kSuccess)
     return result;
   Narrowed narrowed(ranks);

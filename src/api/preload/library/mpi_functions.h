@@ -24,14 +24,19 @@ namespace polypath::mpi {
   Result MPI_##nonblocking(__VA_ARGS__, void*);
 #define POLYPATH_DECLARE_PERSISTENT(name, nonblocking, ...) \
   Result MPI_##name##_init(__VA_ARGS__, Handle, void*);
+#define POLYPATH_DECLARE_LARGE(name, nonblocking, ...) \
+  Result MPI_##name##_c(__VA_ARGS__);                  \
+  Result MPI_##nonblocking##_c(__VA_ARGS__, void*);    \
+  Result MPI_##name##_init_c(__VA_ARGS__, Handle, void*);
 POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE_TWO)
-POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE_TWO)
+POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_DECLARE_LARGE)
 POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE_PERSISTENT)
 POLYPATH_MPI_PERSISTENT(POLYPATH_DECLARE)
 POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
 POLYPATH_MPI_COMMUNICATORS(POLYPATH_DECLARE)
 POLYPATH_MPI_COMPLETIONS(POLYPATH_DECLARE)
 POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE_LARGE
 #undef POLYPATH_DECLARE_PERSISTENT
 #undef POLYPATH_DECLARE_TWO
 #undef POLYPATH_DECLARE
@@ -48,3 +53,7 @@ POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
   POLYPATH_ALIAS(nonblocking, __VA_ARGS__, void*)
 #define POLYPATH_ALIAS_PERSISTENT(name, nonblocking, ...) \
   POLYPATH_ALIAS(name##_init, __VA_ARGS__, Handle, void*)
+#define POLYPATH_ALIAS_LARGE(name, nonblocking, ...)  \
+  POLYPATH_ALIAS(name##_c, __VA_ARGS__)               \
+  POLYPATH_ALIAS(nonblocking##_c, __VA_ARGS__, void*) \
+  POLYPATH_ALIAS(name##_init_c, __VA_ARGS__, Handle, void*)
