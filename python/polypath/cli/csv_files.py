@@ -17,6 +17,8 @@ class Rows(NamedTuple):
 
     rows: str
     every: tuple[str, ...] = ()
+    inside: str = ""  # a list in each of them, if that is the rows
+    outside: tuple[str, ...] = ()  # what such a row has of what it is in
 
 
 ROWS = {
@@ -30,6 +32,12 @@ ROWS = {
     "polypath.machines/1": Rows("machines"),
     "polypath.settings/1": Rows("settings"),
     "polypath.doctor/1": Rows("findings"),
+    "polypath.run/1": Rows(
+        "processes",
+        ("way", "status"),
+        inside="outcomes",
+        outside=("rank", "host", "process", "program", "complete"),
+    ),
     "polypath.paper/1": Rows("rows", ("experiment",)),
 }
 
@@ -54,8 +62,19 @@ def _rows(document: Document) -> Iterator[Document]:
     for part in parts or [document]:
         every = {name: part[name] for name in layout.every}
         for row in part[layout.rows]:
-            yield {**every, **{name: _cell(value) for name, value in row.items()
-                               if _is_shown(value)}}  # fmt: skip
+            for each in _inside(row, layout):
+                yield {**every, **{name: _cell(value) for name, value in each.items()
+                                   if _is_shown(value)}}  # fmt: skip
+
+
+def _inside(row: Document, layout: Rows) -> Iterator[Document]:
+    """Return the row, or those inside it; one without the latter's fields where there are none."""
+    if not layout.inside:
+        yield row
+        return
+    outside = {name: row[name] for name in layout.outside}
+    rows: list[Document] = row[layout.inside] or [{}]
+    yield from ({**outside, **each} for each in rows)
 
 
 def _is_shown(value: Any) -> bool:
