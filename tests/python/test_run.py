@@ -169,7 +169,7 @@ def test_other_times_to_prepare_are_refused() -> None:
 def test_a_dry_run_prints_a_line_for_the_shell() -> None:
     run = succeed("run", "--dry-run", "--", "sh", "-c", "echo $LD_PRELOAD a\\ b")
 
-    assert run.stderr.startswith("polypath: by preload: ")
+    assert run.stderr.startswith("polypath: preloaded into this program: ")
     shown = subprocess.run(["sh", "-c", run.stdout], capture_output=True, text=True, check=True)
     assert shown.stdout == f"{PRELOAD} a b\n"
 
@@ -197,8 +197,7 @@ def test_the_library_says_nothing_in_programs_without_gpus() -> None:
 
     assert ended.returncode == 0
     assert ended.stderr == (
-        "polypath: by preload: it reaches every copy of a program that uses CUDA, "
-        "with or without UCX\n"
+        "polypath: preloaded into this program: sees all its CUDA copies, with or without UCX\n"
     )
 
 
