@@ -169,7 +169,7 @@ def test_other_times_to_prepare_are_refused() -> None:
 def test_a_dry_run_prints_a_line_for_the_shell() -> None:
     run = succeed("run", "--dry-run", "--", "sh", "-c", "echo $LD_PRELOAD a\\ b")
 
-    assert run.stderr.startswith("polypath: preloaded into this program: ")
+    assert run.stderr.startswith("polypath: by preload: ")
     shown = subprocess.run(["sh", "-c", run.stdout], capture_output=True, text=True, check=True)
     assert shown.stdout == f"{PRELOAD} a b\n"
 

@@ -140,7 +140,7 @@ def test_places_are_those_of_the_nodes(tmp_path: Path) -> None:
 
     assert [places[f"gpu{n}"]["numa_node"] for n in range(8)] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert places["host2"]["model"] == "CPUs 4-5"
-    assert places["gpu7"]["model"] == "NVIDIA A100-SXM4-40GB"
+    assert places["gpu7"]["model"] == "A100-SXM4-40GB"
 
 
 def test_each_gpu_has_an_adapter_below_its_own_switch(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def _within(element: ElementTree.Element, around: Around) -> Around:
 
 def _gpu(device: ElementTree.Element, around: Around) -> Device:
     said = {each.get("name"): each.get("value", "") for each in device.iter("info")}
-    return _device(device, around, said.get("GPUModel", ""))
+    return _device(device, around, said.get("GPUModel", "").removeprefix("NVIDIA "))
 
 
 def _adapter(device: ElementTree.Element, around: Around) -> Device:
