@@ -61,11 +61,7 @@ def run(
     ] = False,
 ) -> None:
     """Run an unchanged program, its large copies over every path that helps."""
-    for target in (report, csv):
-        check_writable(target)
-    check_different(report=report, csv=csv)
-    if dry_run:
-        refuse({"--report": report, "--csv": csv}, "--dry-run runs nothing")
+    _check_files(report, csv, dry_run)
     added = {} if prepare is None else {_PREPARE: choice("time", prepare, _TIMES)}
     around = {**handover.environment(), **added}
     if report is None and csv is None:
@@ -77,6 +73,14 @@ def run(
         _become(launch)
     else:
         sys.exit(_run_and_report(command, how, around, Results(report, csv), quiet))
+
+
+def _check_files(report: Optional[str], csv: Optional[str], dry_run: bool) -> None:
+    for target in (report, csv):
+        check_writable(target)
+    check_different(report=report, csv=csv)
+    if dry_run:
+        refuse({"--report": report, "--csv": csv}, "--dry-run runs nothing")
 
 
 def _run_and_report(
