@@ -173,7 +173,7 @@ def bench(
     chunks: Mapping[str, int] | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Measure an operation beside the same with native copies: schema polypath.bench/1.
+    """Measure an operation, and native copies for comparison: schema polypath.bench/1.
 
     The operations are those of `polypath bench` (docs/cli.md). There is one result per size, in
     the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. `pieces` (1 to

@@ -84,6 +84,7 @@ def test_a_process_without_copies_is_a_row_of_csv(tmp_path: Any) -> None:
 
     (row,) = csv.DictReader((tmp_path / "out.csv").open())
     assert (row["program"], row["complete"]) == ("app", "True")
+    assert (row["calls"], row["bytes"], row["text"]) == ("0", "0", "")
 
 
 def test_the_table_says_what_cost_most_and_how_much(tmp_path: Any) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from polypath.cli.output import Document, write_text
 
 SHARE = "share"
+COUNTS = ("calls", "bytes", "large_bytes", "missed_seconds")  # of an outcome of copies
 
 
 class Rows(NamedTuple):
@@ -19,6 +21,7 @@ class Rows(NamedTuple):
     every: tuple[str, ...] = ()
     inside: str = ""  # a list in each of them, if that is the rows
     outside: tuple[str, ...] = ()  # what such a row has of what it is in
+    none_inside: Mapping[str, Any] = MappingProxyType({})  # the row of an empty list
 
 
 ROWS = {
@@ -37,6 +40,7 @@ ROWS = {
         ("way", "status"),
         inside="outcomes",
         outside=("rank", "host", "process", "program", "complete"),
+        none_inside={"text": "", "accelerated": "", **dict.fromkeys(COUNTS, 0)},
     ),
     "polypath.paper/1": Rows("rows", ("experiment",)),
 }
@@ -68,12 +72,12 @@ def _rows(document: Document) -> Iterator[Document]:
 
 
 def _inside(row: Document, layout: Rows) -> Iterator[Document]:
-    """Return the row, or those inside it; one without the latter's fields where there are none."""
+    """Return the row, or those inside it; one where there are none."""
     if not layout.inside:
         yield row
         return
     outside = {name: row[name] for name in layout.outside}
-    rows: list[Document] = row[layout.inside] or [{}]
+    rows: list[Mapping[str, Any]] = row[layout.inside] or [layout.none_inside]
     yield from ({**outside, **each} for each in rows)
 
 

@@ -51,8 +51,8 @@ def run(
         Option(
             "--prepare",
             metavar="WHEN",
-            help="When what copies need is made: auto, beside the program, as soon as it pays; "
-            "now, in the first copy; never: copies stay native. 'polypath info' says what it "
+            help="When contexts and memory for copies are made: auto, in the background, as soon as "
+            "it pays; now, in the first copy; never: copies stay native. 'polypath info' says what it "
             "costs.",
         ),
     ] = None,
