@@ -51,9 +51,9 @@ def run(
         Option(
             "--prepare",
             metavar="WHEN",
-            help="When contexts and memory for copies are made: auto, in the background, as soon as "
-            "it pays; now, in the first copy; never: copies stay native. 'polypath info' says what it "
-            "costs.",
+            help="When contexts and memory for copies are made: auto, in the background, as soon "
+            "as it pays; now, in the first copy; never: copies stay native. 'polypath info' says "
+            "what it costs.",
         ),
     ] = None,
     dry_run: Annotated[
