@@ -13,7 +13,7 @@ from polypath.cli.skeleton.hwloc import HWLOC
 from polypath.cli.skeleton.topology import COMMAND
 
 LONGEST = 1 << 24  # bytes; 64 GPUs have 20000 of a topology, large computers 2 MiB of hwloc's
-_LSTOPO = ("lstopo-no-graphics", "lstopo")  # the second opens a window without --of
+_LSTOPO = ("lstopo-no-graphics", "hwloc-ls", "lstopo")  # the same program, by its names
 
 
 def text_of_file(name: str, command: str, file: str) -> str:
