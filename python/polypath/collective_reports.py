@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from polypath import _core
 from polypath.report_texts import Progress, Report, dictionary, names, numbers, request_text
+from polypath.whole_numbers import whole_number
 
 
 def collective_plan(
@@ -117,7 +117,7 @@ def _request(
     """Return a request: numbers and names of any kind as JSON has them, the rest as it is."""
     return {
         **fixed,
-        "ranks": None if ranks is None else operator.index(ranks),
+        "ranks": None if ranks is None else whole_number("ranks", ranks),
         "algorithms": names("algorithms", algorithms),
         "counts": None if counts is None else numbers(counts),
         "sizes": numbers(sizes),

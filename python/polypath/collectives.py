@@ -1,4 +1,4 @@
-"""Operations of all GPUs together, for people who hold tensors: one rank's end of them."""
+"""Operations of all GPUs together, for programs with tensors: one rank's end of them."""
 
 from __future__ import annotations
 

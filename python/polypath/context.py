@@ -15,8 +15,8 @@ from polypath.context_checks import (
     check_name,
     check_stream,
     share_of,
-    whole_number,
 )
+from polypath.whole_numbers import whole_number
 
 # Methods for the package alone: their addresses are those of tensors.
 _INTERNAL = ("copy_addresses", "copy_many_addresses", "place_of")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from polypath._core import Buffer, Error, Stream
 from polypath.messages import message
+from polypath.whole_numbers import whole_number
 
 MOST_BYTES = (1 << 63) - 1  # of one buffer or copy; more are a mistake
 
@@ -25,23 +25,11 @@ def bytes_of(what: str, count: Any, least: int = 0) -> int:
 
     `what` is its name where it stands: "size", "source_offset".
     """
-    if isinstance(count, str):
-        remedy = f"Pass polypath.parse_bytes({count!r}) for a size with a unit."
-        raise TypeError(message(f"{what} {count!r} cannot be used", "it is a text", remedy))
     number = whole_number(what, count)
     if not least <= number <= MOST_BYTES:
         why = f"it is at least {least}" if number < least else "no memory has as many bytes"
         raise invalid(f"{what} of {number} bytes cannot be used", why, "Correct it.")
     return number
-
-
-def whole_number(what: str, count: Any) -> int:
-    """Return a whole number of any kind. TypeError for what is none."""
-    try:
-        return operator.index(count)
-    except TypeError:
-        why = "it is no whole number"
-        raise TypeError(message(f"{what} {count!r} cannot be used", why, "Pass one.")) from None
 
 
 def share_of(share: Any) -> float:

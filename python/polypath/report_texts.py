@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, Callable
 
 from polypath import _core, messages
+from polypath.whole_numbers import whole_number
 
 Report = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -15,7 +15,10 @@ Progress = Callable[[int, int], None]
 
 def numbers(sizes: Sequence[int]) -> list[int]:
     """Return whole numbers of any kind as those that JSON has."""
-    return [operator.index(size) for size in sizes]
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        why = "a list of whole numbers belongs here"
+        raise TypeError(messages.message(f"sizes {sizes!r} are no list", why, "Put them in one."))
+    return [whole_number("size", size) for size in sizes]
 
 
 def names(what: str, listed: Sequence[str] | None) -> list[str] | None:

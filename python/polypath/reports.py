@@ -20,7 +20,6 @@ error" and "unsupported". TypeError for values that are no texts, numbers, lists
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from polypath import _core, report_texts
 from polypath.collective_reports import collective_bench, collective_plan
 from polypath.report_texts import Progress as Progress
 from polypath.report_texts import Report as Report
+from polypath.whole_numbers import whole_number
 
 __all__ = [
     "bench",
@@ -102,7 +102,7 @@ def joint_plan(
     """
     request = {
         "transfers": [
-            {"source": source, "destination": destination, "bytes": operator.index(nbytes)}
+            {"source": source, "destination": destination, "bytes": whole_number("size", nbytes)}
             for source, destination, nbytes in report_texts.rows(
                 "transfer", ("source", "destination", "nbytes"), transfers
             )
@@ -129,8 +129,8 @@ def pattern_plan(
     """
     request = {
         "pattern": pattern,
-        "bytes": operator.index(nbytes),
-        "gpus": None if gpus is None else operator.index(gpus),
+        "bytes": whole_number("size", nbytes),
+        "gpus": None if gpus is None else whole_number("gpus", gpus),
         "machine": machine,
         "executor": executor,
         "issuers": issuers,
@@ -173,7 +173,7 @@ def bench(
     chunks: Mapping[str, int] | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Measure an operation beside the same with native copies: schema polypath.bench/1.
+    """Measure an operation, and native copies for comparison: schema polypath.bench/1.
 
     The operations are those of `polypath bench` (docs/cli.md). There is one result per size, in
     the order of `sizes`, with `window` copies (1 to 1024) in flight at a time. `pieces` (1 to
@@ -188,12 +188,12 @@ def bench(
         "source": source,
         "destination": destination,
         "sizes": report_texts.numbers(sizes),
-        "window": operator.index(window),
+        "window": whole_number("window", window),
         "verify": verify,
         **_choices(machine, executor, paths, shares, chunks),
     }
     if pieces is not None:
-        request["pieces"] = operator.index(pieces)
+        request["pieces"] = whole_number("pieces", pieces)
     return report_texts.dictionary(_core.bench(report_texts.request_text(request), progress))
 
 
@@ -223,8 +223,8 @@ def jacobi_bench(
     request: dict[str, Any] = {
         "machine": machine,
         "sizes": report_texts.numbers(sizes),
-        "rows": operator.index(rows),
-        "iterations": operator.index(iterations),
+        "rows": whole_number("rows", rows),
+        "iterations": whole_number("iterations", iterations),
         "executors": report_texts.names("executors", executors),
         "paths": report_texts.names("paths", paths),
         "kernel_efficiency": kernel_efficiency,
@@ -232,7 +232,7 @@ def jacobi_bench(
         "values": values,
     }
     if gpus is not None:
-        request["gpus"] = operator.index(gpus)
+        request["gpus"] = whole_number("gpus", gpus)
     return report_texts.dictionary(_core.jacobi_bench(json.dumps(request), progress))
 
 
@@ -281,7 +281,7 @@ def learnt(machine: str = "") -> Report | None:
 
 
 def _transfer(source: str, destination: str, nbytes: int, machine: str, *choices: Any) -> Report:
-    ends = {"source": source, "destination": destination, "bytes": operator.index(nbytes)}
+    ends = {"source": source, "destination": destination, "bytes": whole_number("size", nbytes)}
     return {**ends, **_choices(machine, *choices)}
 
 

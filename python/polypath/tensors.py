@@ -1,4 +1,4 @@
-"""Copies for people who hold tensors: PyTorch, CuPy, NumPy, and whatever shows its memory."""
+"""Copies for programs with tensors: PyTorch, CuPy, NumPy, and all that show their memory."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ struct Result {
   bool by_windows = false;  ///< pageable memory, through pinned windows
   Seconds seconds;          ///< one window of the operation; the median of the repetitions
   Seconds native_seconds;   ///< the same with native copies
-  Seconds predicted;        ///< not a number where there is no plan to predict (pageable memory)
+  Seconds predicted;        ///< not a number without a plan of all: pageable, large pieces
   std::size_t pieces = 1;   ///< of each lane
   double copies = 1;  ///< copies of `bytes` that `seconds` stands for: lanes × pieces × window
   bool verified = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -65,6 +66,8 @@ Seconds predict_pieces(const Machine& machine, const Operation& operation, Bytes
   const auto times = static_cast<std::size_t>(window);
   if (result.executor == Executor::native || !result.plan)
     return predict_natively(machine, operation, bytes, operation.pieces * times);
+  const bool of_one_piece = result.plan->bytes == bytes;  // large ones have a plan each
+  if (of_one_piece) return {std::numeric_limits<double>::quiet_NaN()};
   return result.plan->predicted * window;
 }
 

@@ -19,7 +19,8 @@ void check_pieces(const Request& request);
 /// are none of the other. Every block is met once.
 std::size_t block_of(std::size_t piece, std::size_t pieces);
 
-/// Predicted time of a window in which the pieces went as the first one's `result` says.
+/// Predicted time of a window in which the pieces went as the first one's `result` says; not a
+/// number where each has a plan of its own, which says nothing of all of them.
 Seconds predict_pieces(const Machine& machine, const Operation& operation, Bytes bytes,
                        const CopyResult& result, int window);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "bench/pieces.h"
@@ -50,6 +51,17 @@ TEST(ManyBlocks, GainAsPredicted) {
       EXPECT_NEAR(result.predicted / result.seconds, 1, in ? 0.04 : 0.08) << bytes.value;
       EXPECT_EQ(result.copies, 512);
     }
+}
+
+// The plan of the first of them is no prediction of all.
+TEST(ManyBlocks, ThatAreLargeAreNotPredicted) {
+  Request request = request_for(64, 16_MiB);
+  request.verify = false;
+
+  const Result result = measured(request);
+
+  EXPECT_EQ(result.plan->bytes, 16_MiB);
+  EXPECT_TRUE(std::isnan(result.predicted.value));
 }
 
 TEST(ManyBlocks, AreVerified) {

@@ -63,6 +63,22 @@ def test_sentences_keep_numbers_with_their_units(
     assert units_alone(plan.stdout) == []
 
 
+@pytest.mark.parametrize("columns", [45, 52, 60])
+@pytest.mark.parametrize(
+    "command",
+    ["plan allreduce 64M --machine h200x8", "plan broadcast 1M --machine h200x4", "paper put",
+     "tune gpu0 gpu1 --machine beluga --sizes 64M", "info --machine mist"],
+)  # fmt: skip
+def test_cells_keep_numbers_with_their_units(
+    command: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    run = succeed(*command.split())
+
+    assert units_alone(run.stdout) == []
+
+
 def test_nothing_is_left_out_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 

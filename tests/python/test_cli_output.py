@@ -306,6 +306,20 @@ def test_a_terminal_without_unicode_gets_plain_characters():
     assert run.stdout.isascii()
 
 
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+@pytest.mark.parametrize("arguments", ["info --machine beluga", "plan --help", "machines"])
+def test_an_ascii_locale_is_taken_at_its_word(arguments: str, locale: str):
+    environment = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
+
+    run = subprocess.run(
+        [*COMMAND, *arguments.split()],
+        env={**environment, "LC_ALL": locale}, capture_output=True, check=False,
+    )  # fmt: skip
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.isascii() and b"\\u" not in run.stdout
+
+
 @pytest.mark.parametrize("arguments", ["bench --help", "paper put", "machines"])
 def test_characters_that_a_terminal_lacks_become_others(arguments: str):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from email.message import Message
+from importlib import metadata
 from pathlib import Path
 
 import jsonschema
 import pytest
 import result_schemas
 from cli_runner import polypath
+from polypath import __version__ as version
 from polypath import _core
 from polypath.cli import diagnosis
 
@@ -44,6 +48,44 @@ def test_the_library_is_said_to_be_missing_where_it_is(
 
     assert run.status == 1
     assert states(run.json())["library of run"] == "missing"
+
+
+def metadata_with(*addresses: str) -> Message:
+    """Return the metadata of a package with these addresses."""
+    made = Message()
+    for address in addresses:
+        made["Project-URL"] = address
+    return made
+
+
+@pytest.mark.parametrize(
+    ("addresses", "said"),
+    [
+        (["Repository, https://a.example/p", "Issue Tracker, https://a.example/i"], "a.example/i"),
+        (["repository, https://a.example/p"], "https://a.example/p"),
+        (["Documentation, https://a.example/d"], "to the people that it is from"),
+        ([], "to the people that it is from"),
+    ],
+)
+def test_it_says_where_bug_reports_go(
+    addresses: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(metadata, "metadata", lambda _name: metadata_with(*addresses))
+
+    run = polypath("doctor", "--json", "-")
+
+    (row,) = (each for each in run.json()["findings"] if each["what"] == "version")
+    assert row["found"] == f"polypath {version}." and said in row["remedy"]
+
+
+def test_the_package_and_the_citation_name_one_repository():
+    root = Path(__file__).parents[2]
+    urls = (root / "pyproject.toml").read_text("utf-8").partition("\n[project.urls]\n")[2]
+
+    named = re.search(r'(?m)^repository *= *"([^"]*)"', urls.partition("\n[")[0])
+    cited = re.search(r"(?m)^repository-code: *(\S+)", (root / "CITATION.cff").read_text("utf-8"))
+
+    assert (named and named[1]) == (cited and cited[1].strip("'\""))
 
 
 def test_a_bad_setting_is_a_finding(monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""The table of what was found of a driver."""
+"""The table of the behaviour of drivers."""
 
 from __future__ import annotations
 

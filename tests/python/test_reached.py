@@ -18,9 +18,7 @@ pytestmark = pytest.mark.skipif(
     not preload_library().exists(), reason="built without the CUDA driver layer"
 )
 
-REACHED = (
-    "polypath: by preload: it reaches every copy of a program that uses CUDA, with or without UCX\n"
-)
+REACHED = "polypath: preloaded into this program: sees all its CUDA copies, with or without UCX\n"
 PACKAGE = Path(polypath.__file__).parent
 
 
@@ -49,7 +47,7 @@ def test_the_program_says_so_once(options: tuple[str, ...]) -> None:
     ended = cli(*options, "--", "sh", "-c", "sh -c true; env | grep _POLYPATH_RUN; true")
 
     assert ended.stdout == ""
-    assert ended.stderr.startswith(REACHED) and ended.stderr.count("by preload") == 1
+    assert ended.stderr.startswith(REACHED) and ended.stderr.count("preloaded into") == 1
 
 
 def test_a_program_that_is_not_reached_does_not(tmp_path: Path) -> None:
@@ -82,7 +80,7 @@ def test_a_launcher_that_drops_the_variable_is_not_believed(tmp_path: Path) -> N
     launcher.write_text('#!/bin/sh\nLD_PRELOAD= PMI_RANK=0 "$@"\n', encoding="utf-8")
     launcher.chmod(0o755)
 
-    assert "by preload" not in cli("--", launcher, "true").stderr
+    assert "preloaded into" not in cli("--", launcher, "true").stderr
 
 
 def test_capabilities_are_as_a_set_user_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

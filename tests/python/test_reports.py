@@ -168,6 +168,15 @@ def test_what_is_no_number_is_a_type_error() -> None:
             lambda: reports.collective_plan("allreduce", 1 << 20, algorithms="ring"),
             "algorithms 'ring' is no list",
         ),
+        (lambda: reports.plan("gpu0", "gpu1", "64M"), r"size '64M' .*parse_bytes\('64M'\)"),
+        (lambda: reports.pattern_plan("ring", None), "size None .* no whole number"),
+        (lambda: reports.bench("put", "gpu0", "gpu1", 1 << 20), "sizes 1048576 are no list"),
+        (lambda: reports.bench("put", "gpu0", "gpu1", "1M:2M"), "sizes '1M:2M' are no list"),
+        (lambda: reports.bench("put", "gpu0", "gpu1", ["1M"]), r"size '1M' .*parse_bytes"),
+        (
+            lambda: reports.bench("put", "gpu0", "gpu1", [1], window="2"),
+            "window '2' cannot be used",
+        ),
         (lambda: reports.joint_plan("gpu0:gpu1:1M"), "transfer 0 is 'g'"),
         (
             lambda: reports.joint_plan([("gpu0", "gpu1", 1), ("gpu1", "gpu2")]),

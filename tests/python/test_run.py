@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -196,8 +197,7 @@ def test_the_library_says_nothing_in_programs_without_gpus() -> None:
 
     assert ended.returncode == 0
     assert ended.stderr == (
-        "polypath: by preload: it reaches every copy of a program that uses CUDA, "
-        "with or without UCX\n"
+        "polypath: preloaded into this program: sees all its CUDA copies, with or without UCX\n"
     )
 
 
@@ -218,6 +218,30 @@ def test_a_report_has_every_process_and_the_exit_status(tmp_path: Path) -> None:
     assert all(process["calls"] == 0 for process in report["processes"])
     assert "2 processes: loaded, 0 copies, no driver." in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_report_can_be_csv_with_and_without_json(tmp_path: Path) -> None:
+    alone, beside = tmp_path / "alone.csv", tmp_path / "beside.csv"
+
+    ended = cli("--csv", str(alone), "--", sys.executable, "-c", PARENT)
+    both = ("--report", str(tmp_path / "report.json"), "--csv", str(beside))
+    cli(*both, "--", sys.executable, "-c", PARENT)
+
+    assert ended.returncode == 7
+    rows = list(csv.DictReader(alone.open()))
+    assert {(row["way"], row["status"]) for row in rows} == {("preload", "7")}
+    processes = json.loads((tmp_path / "report.json").read_text())["processes"]
+    written = [row["program"] for row in csv.DictReader(beside.open())]
+    assert written == [each["program"] for each in processes]
+
+
+def test_a_report_and_its_csv_are_two_files(tmp_path: Path) -> None:
+    file = str(tmp_path / "one")
+
+    ended = cli("--report", file, "--csv", file, "--", "true")
+
+    assert ended.returncode == 2
+    assert "--report and --csv cannot both go to" in ended.stderr
 
 
 def test_a_report_of_a_killed_program_has_the_status_of_shells(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
+from polypath.cli.csv_files import write_csv
 from polypath.cli.run_report import nccl_table, report_of, report_table, why_not_text
 from polypath.launching import Launch
 from rich.console import Console
@@ -66,6 +68,23 @@ def test_the_sums_are_of_all_outcomes(tmp_path: Any) -> None:
     assert process["large_bytes"] == 8 * MIB
     assert process["accelerated_large_bytes"] == 6 * MIB
     assert process["missed_seconds"] == 0.004
+
+
+def test_csv_has_a_row_per_outcome(tmp_path: Any) -> None:
+    write_csv(report(tmp_path, *SEVERAL), str(tmp_path / "out.csv"))
+
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert [row["text"] for row in rows] == ["by streams", "preparing", "in use"]
+    assert [row["process"] for row in rows] == ["7", "7", "7"]
+    assert sum(float(row["missed_seconds"]) for row in rows) == 0.004
+
+
+def test_a_process_without_copies_is_a_row_of_csv(tmp_path: Any) -> None:
+    write_csv(report(tmp_path), str(tmp_path / "out.csv"))
+
+    (row,) = csv.DictReader((tmp_path / "out.csv").open())
+    assert (row["program"], row["complete"]) == ("app", "True")
+    assert (row["calls"], row["bytes"], row["text"]) == ("0", "0", "")
 
 
 def test_the_table_says_what_cost_most_and_how_much(tmp_path: Any) -> None:

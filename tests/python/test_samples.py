@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,37 @@ def test_without_runs_there_are_no_bars() -> None:
     curves.draw_speedup(axes, [result(MIB, kept=False), result(2 * MIB, kept=False)])
 
     assert bars_of(axes) == []
+
+
+PAIRS = {"latency": ("gpu0", "gpu1"), "many": ("host", "gpu0")}
+
+
+def figure_of(operation: str, *sizes: int) -> Any:
+    pair = PAIRS[operation]
+    return curves.figure_of(reports.bench(operation, *pair, sizes, machine="h200x4", verify=False))
+
+
+def test_latency_is_drawn_as_times() -> None:
+    upper, lower = figure_of("latency", MIB, 64 * MIB).axes
+
+    assert upper.get_ylabel() == "time, us" and lower.get_ylabel() == "speed-up over native"
+    ends = {line.get_label(): line.get_ydata() for line in upper.lines}
+    assert ends["Polypath"][1] < ends["native copy"][1]
+    assert ends["predicted"] == pytest.approx(ends["Polypath"], rel=0.05)
+
+
+def test_a_prediction_that_there_is_not_leaves_a_gap() -> None:
+    upper, _ = figure_of("many", MIB // 16, 16 * MIB).axes
+
+    (predicted,) = (line for line in upper.lines if line.get_label() == "predicted")
+    assert [math.isnan(value) for value in predicted.get_ydata()] == [False, True]
+
+
+@pytest.mark.parametrize(("operation", "side"), [("latency", "right"), ("many", "left")])
+def test_the_best_gain_is_written_within_the_axes(operation: str, side: str) -> None:
+    (text,) = figure_of(operation, MIB // 16, 64 * MIB).axes[1].texts
+
+    assert text.get_horizontalalignment() == side
 
 
 def test_a_picture_says_what_was_measured_on_what() -> None:

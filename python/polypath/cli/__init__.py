@@ -61,7 +61,14 @@ def _tolerate_narrow_encodings() -> None:
     """Let a terminal that cannot show a character show another one, or its code: never fail."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_errors_of(stream.encoding))
+            encoding = "ascii" if _asks_for_ascii() else stream.encoding
+            stream.reconfigure(encoding=encoding, errors=_errors_of(encoding))
+
+
+def _asks_for_ascii() -> bool:
+    """Return whether LC_ALL=C says so; Python takes that for UTF-8, as it does a locale unsaid."""
+    said = any(name in os.environ for name in ("PYTHONUTF8", "PYTHONIOENCODING"))
+    return os.environ.get("LC_ALL") in ("C", "POSIX") and not said
 
 
 def _errors_of(encoding: str | None) -> str:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from polypath.cli.output import Document
 from polypath.cli.provenance import scatter_text
+from polypath.cli.sentences import Sentence
 from polypath.cli.tables import heading, new_table
 from polypath.cli.units import factor_text, gigabytes, percent_text, size_text, time_text
 
@@ -29,7 +30,8 @@ def show_collective_plan(console: Console, plan: Document) -> None:
     grid.add_column()
     for each in plan["algorithms"]:
         style = "" if each["chosen"] else "dim"
-        grid.add_row(Text(each["algorithm"], style=style), f"{each['sentence']}; {each['reason']}")
+        what = Sentence(f"{each['sentence']}; {each['reason']}")
+        grid.add_row(Text(each["algorithm"], style=style), what)
     console.print(grid)
 
 

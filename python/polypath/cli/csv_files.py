@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from polypath.cli.output import Document, write_text
 
 SHARE = "share"
+COUNTS = ("calls", "bytes", "large_bytes", "missed_seconds")  # of an outcome of copies
 
 
 class Rows(NamedTuple):
@@ -17,6 +19,9 @@ class Rows(NamedTuple):
 
     rows: str
     every: tuple[str, ...] = ()
+    inside: str = ""  # a list in each of them, if that is the rows
+    outside: tuple[str, ...] = ()  # what such a row has of what it is in
+    none_inside: Mapping[str, Any] = MappingProxyType({})  # the row of an empty list
 
 
 ROWS = {
@@ -30,6 +35,13 @@ ROWS = {
     "polypath.machines/1": Rows("machines"),
     "polypath.settings/1": Rows("settings"),
     "polypath.doctor/1": Rows("findings"),
+    "polypath.run/1": Rows(
+        "processes",
+        ("way", "status"),
+        inside="outcomes",
+        outside=("rank", "host", "process", "program", "complete"),
+        none_inside={"text": "", "accelerated": "", **dict.fromkeys(COUNTS, 0)},
+    ),
     "polypath.paper/1": Rows("rows", ("experiment",)),
 }
 
@@ -54,8 +66,19 @@ def _rows(document: Document) -> Iterator[Document]:
     for part in parts or [document]:
         every = {name: part[name] for name in layout.every}
         for row in part[layout.rows]:
-            yield {**every, **{name: _cell(value) for name, value in row.items()
-                               if _is_shown(value)}}  # fmt: skip
+            for each in _inside(row, layout):
+                yield {**every, **{name: _cell(value) for name, value in each.items()
+                                   if _is_shown(value)}}  # fmt: skip
+
+
+def _inside(row: Document, layout: Rows) -> Iterator[Document]:
+    """Return the row, or those inside it; one where there are none."""
+    if not layout.inside:
+        yield row
+        return
+    outside = {name: row[name] for name in layout.outside}
+    rows: list[Mapping[str, Any]] = row[layout.inside] or [layout.none_inside]
+    yield from ({**outside, **each} for each in rows)
 
 
 def _is_shown(value: Any) -> bool:

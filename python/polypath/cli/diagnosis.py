@@ -9,8 +9,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import polypath
 from polypath import Error, _core, reports
 from polypath.cli.caches import seen_pairs
+from polypath.cli.contact import address_of_bug_reports
 from polypath.cli.errors import with_suggestion
 from polypath.cli.output import Document
 from polypath.cli.stand_in import stand_in_file
@@ -34,7 +36,7 @@ class Finding:
 def diagnose() -> list[Finding]:
     """Look at everything, in the order in which one thing needs another."""
     settings = _settings()
-    findings = [settings, _library(), _ucx()]
+    findings = [settings, _version(), _library(), _ucx()]
     if settings.state != "ok":  # nothing can be opened with them
         return findings
     try:
@@ -61,6 +63,13 @@ def _settings() -> Finding:
     except Error as error:
         return Finding("settings", "missing", str(error))
     return Finding("settings", "ok", ", ".join(changed) or "all as they are by default")
+
+
+def _version() -> Finding:
+    """Return which version this is, and where bug reports go."""
+    address = address_of_bug_reports()
+    remedy = f"Bug reports: {address}" if address else "Bug reports: to the people that it is from."
+    return Finding("version", "ok", f"polypath {polypath.__version__}.", remedy)
 
 
 def _library() -> Finding:

@@ -129,7 +129,7 @@ def bench(
     plot: PlotOption = None,
     verify: VerifyOption = True,
 ) -> None:
-    """Measure an operation over a range of sizes, beside the same with native copies."""
+    """Measure an operation over a range of sizes, and native copies for comparison."""
     refuse_own_command(operation)
     results = Results(json_target, csv, plot).checked()
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)

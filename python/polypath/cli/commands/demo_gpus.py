@@ -40,7 +40,7 @@ SCENES = (
 
 
 def show_gpus(console: Console, advice: str) -> None:
-    """Show this computer, and copies between its memories beside the driver's native ones.
+    """Show this computer, and copies between its memories next to native ones.
 
     The advice is one line on what would make plans better; empty where there is nothing to advise.
     """
@@ -107,6 +107,6 @@ def _next_commands(scene: Scene, advice: str) -> list[str]:
         "polypath info",
         f"polypath plan {source} {destination} 256M  # why each path is in or out",
         "polypath run -- python train.py  # your program, unchanged",
-        "polypath weights  # a model's tensors, beside PyTorch's own copies",
+        "polypath weights  # a model's tensors, next to PyTorch's own copies",
         "polypath demo --simulated  # other machines",
     ]

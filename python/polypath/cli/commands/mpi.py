@@ -58,7 +58,7 @@ def mpi(
     csv: CsvOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Measure MPI messages between ranks, beside the same without Polypath."""
+    """Measure MPI messages between ranks, with Polypath and without."""
     results = Results(json_target, csv, plot).checked()
     request = make_request(
         ranks=ranks,

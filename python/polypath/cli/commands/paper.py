@@ -35,7 +35,7 @@ def paper(
     html: HtmlOption = None,
     real: RealOption = False,
 ) -> None:
-    """Set what the papers state beside what comes out here, and say why it differs."""
+    """Compare the papers' figures with those from here, and say why they differ."""
     results = Results(json_target, csv, html=html).checked()
     experiments = chosen(names or [])
     if real:

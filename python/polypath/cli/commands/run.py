@@ -11,7 +11,8 @@ from polypath.cli.arguments import choice
 from polypath.cli.collective_options import refuse
 from polypath.cli.declared import Argument, Option
 from polypath.cli.launches import launch_of, say_not_run
-from polypath.cli.output import STDOUT, check_writable, console_for, write_json
+from polypath.cli.output import STDOUT, check_different, check_writable, console_for
+from polypath.cli.results import Results
 from polypath.cli.run_counts import VARIABLE as COUNTS
 from polypath.cli.run_counts import counts_of_processes
 from polypath.cli.run_report import nccl_table, report_of, report_table, rest_text, why_not_text
@@ -37,14 +38,22 @@ def run(
             help="Write what became of its copies as JSON; - for stdout.",
         ),
     ] = None,
+    csv: Annotated[
+        Optional[str],
+        Option(
+            "--csv",
+            metavar="FILE",
+            help="The same as CSV, a row per process and outcome; - for stdout.",
+        ),
+    ] = None,
     prepare: Annotated[
         Optional[str],
         Option(
             "--prepare",
             metavar="WHEN",
-            help="When what copies need is made: auto, beside the program, as soon as it pays; "
-            "now, in the first copy; never: copies stay native. 'polypath info' says what it "
-            "costs.",
+            help="When contexts and memory for copies are made: auto, in the background, as soon "
+            "as it pays; now, in the first copy; never: copies stay native. 'polypath info' says "
+            "what it costs.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -52,12 +61,10 @@ def run(
     ] = False,
 ) -> None:
     """Run an unchanged program, its large copies over every path that helps."""
-    check_writable(report)
-    if dry_run:
-        refuse({"--report": report}, "--dry-run runs nothing")
+    _check_files(report, csv, dry_run)
     added = {} if prepare is None else {_PREPARE: choice("time", prepare, _TIMES)}
     around = {**handover.environment(), **added}
-    if report is None:
+    if report is None and csv is None:
         launch = launch_of(command, how, around, quiet, dry_run)
         launch = replace(launch, environment={**added, **launch.environment})
         if dry_run:
@@ -65,14 +72,23 @@ def run(
             return
         _become(launch)
     else:
-        sys.exit(_run_and_report(command, how, around, report, quiet))
+        sys.exit(_run_and_report(command, how, around, Results(report, csv), quiet))
+
+
+def _check_files(report: Optional[str], csv: Optional[str], dry_run: bool) -> None:
+    for target in (report, csv):
+        check_writable(target)
+    check_different(report=report, csv=csv)
+    if dry_run:
+        refuse({"--report": report, "--csv": csv}, "--dry-run runs nothing")
 
 
 def _run_and_report(
-    command: list[str], how: str, around: dict[str, str], target: str, quiet: bool
+    command: list[str], how: str, around: dict[str, str], results: Results, quiet: bool
 ) -> int:
     """Run the command, and write what became of the copies of all its processes."""
-    folder = folder_beside(None if target == STDOUT else target, "report")
+    files = (each for each in (results.json, results.csv) if each not in (None, STDOUT))
+    folder = folder_beside(next(files, None), "report")
     around["POLYPATH_STATS"] = folder
     with counts_of_processes() as counts:
         around |= {COUNTS: counts.value} if counts is not None else {}
@@ -81,7 +97,7 @@ def _run_and_report(
     if ended is None:
         return NOT_EXECUTABLE
     status, document = ended
-    write_json(document, target)
+    results.write(document)
     if not quiet:
         console = console_for(STDOUT)  # stderr: stdout is the program's
         if any(each["driver_open"] or each["calls"] for each in document["processes"]):

@@ -101,7 +101,7 @@ def _trace_program(program: list[str], how: str, output: str) -> int:
     if early:
         notice(
             f"{early} {'copy was' if early == 1 else 'copies were'} native while Polypath was "
-            "still preparing (what copies need is made beside the program) Set "
+            "still preparing (contexts and memory for copies are made in the background) Set "
             "POLYPATH_PREPARE=now to have it made in the first copy."
         )
     elif not _copies(document) and not document["otherData"]["left_out"]:

@@ -40,7 +40,7 @@ def tune(
     csv: CsvOption = None,
     output: TunedOption = None,
 ) -> None:
-    """Search all static plans exhaustively, and set the best beside the automatic plan."""
+    """Search all static plans, and compare the best one with the automatic plan."""
     results = Results(json_target, csv, output=output).checked()
     choice = choose_machine(machine)
     named, places = executors(executor), pair(source, destination)

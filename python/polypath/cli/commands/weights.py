@@ -1,4 +1,4 @@
-"""`polypath weights [SRC DST]`: weights onto a GPU and back, beside PyTorch's own copies."""
+"""`polypath weights [SRC DST]`: weights onto a GPU and back, next to PyTorch's own copies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def weights(
     json_target: JsonOption = None,
     csv: CsvOption = None,
 ) -> None:
-    """Move a model's weights onto a GPU and back, beside PyTorch's own copies.
+    """Move a model's weights onto a GPU and back, next to PyTorch's own copies.
 
     Without SRC and DST it is host gpu0. It needs PyTorch.
     """
@@ -54,7 +54,7 @@ def show_weights(console: Console, document: Document) -> None:
     heading(
         console,
         f"{document['machine']}: {first['tensors']} tensors, {size_text(first['bytes'])}, "
-        "beside PyTorch's own copies",
+        "next to PyTorch's own copies",
     )
     console.print(_table(document["results"]))
     console.print("\nMedians. GB/s are 1e9 bytes/s; every byte compared.")

@@ -17,7 +17,7 @@ OVER_ALL = (
     ("narval", "stream", 2.75, (FRAMEWORK, GRAPHS)),
     ("narval", "graph", 2.85, (GRAPHS,)),
 )
-CALLS = "what graphs gain rests on call costs that are assumed (machines/{}.json, source calls)"
+CALLS = "the gain of graphs rests on call costs that are assumed (machines/{}.json, source calls)"
 PORT = "the GPU's port carries 0.93 of the sum of its NVLinks, as fitted on Mist and nowhere else"
 
 

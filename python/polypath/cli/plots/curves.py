@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Callable
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polypath.cli.output import Document
 from polypath.cli.plots.style import COLOURS, FAINT, INK, NATIVE, footer, new_figure, render
@@ -12,23 +15,29 @@ from polypath.cli.provenance import footer_text
 from polypath.cli.units import lanes_text, size_text
 
 MOST_LABELS = 12
+_SCALE = 1e6  # times are in microseconds
 
 Range = tuple[float, float]
 
 
 def draw(bench: Document, file_format: str) -> bytes:
     """Return the picture of a benchmark, schema polypath.bench/1, as a file."""
+    return render(figure_of(bench), file_format)
+
+
+def figure_of(bench: Document) -> Figure:
+    """Return the picture: bandwidths, or times of the operation `latency`, and speed-ups."""
     results = sorted(bench["results"], key=lambda result: result["bytes"])
     figure = new_figure(8, 6.5)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     title = f"{bench['machine']}: {lanes_text(bench)}, window {results[0]['window']}"
     figure.suptitle(title.replace("<->", "↔").replace("->", "→"), fontweight="bold")
-    draw_bandwidth(upper, results)
+    (draw_times if bench["operation"] == "latency" else draw_bandwidth)(upper, results)
     upper.legend(frameon=False)
     draw_speedup(lower, results)
     label_sizes(lower, [result["bytes"] for result in results])
     footer(figure, footer_text(bench))
-    return render(figure, file_format)
+    return figure
 
 
 def draw_bandwidth(axes: Axes, results: list[Document]) -> None:
@@ -42,16 +51,50 @@ def draw_bandwidth(axes: Axes, results: list[Document]) -> None:
     ):
         draw_error_bars(axes, sizes, rates, [rate_range(one, key) for one in results], colour)
     axes.plot(sizes, planned, color=COLOURS[0], marker="o", markersize=5, label="Polypath")
-    if all(result["predicted_seconds"] is not None for result in results):
-        predicted = [
-            rate * result["seconds"] / result["predicted_seconds"]
-            for rate, result in zip(planned, results)
-        ]
-        axes.plot(sizes, predicted, color=COLOURS[1], linestyle=":", linewidth=2, label="predicted")
+    _draw_predicted(axes, results, lambda one, time: one["seconds"] / time * _rate(one))
     axes.plot(sizes, native, color=NATIVE, marker="s", markersize=4, label="native copy")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("bandwidth, GB/s")
     axes.grid(color=FAINT)
+
+
+def draw_times(axes: Axes, results: list[Document]) -> None:
+    """Draw times over size, as measured, predicted (where they are) and of the native copy."""
+    sizes = [result["bytes"] for result in results]
+    times = [_SCALE * result["seconds"] for result in results]
+    native = [time * result["speedup"] for time, result in zip(times, results)]
+    for key, heights, colour in (
+        ("seconds", times, COLOURS[0]),
+        ("native_seconds", native, NATIVE),
+    ):
+        draw_error_bars(axes, sizes, heights, [_time_range(one, key) for one in results], colour)
+    axes.plot(sizes, times, color=COLOURS[0], marker="o", markersize=5, label="Polypath")
+    _draw_predicted(axes, results, lambda _, time: _SCALE * time)
+    axes.plot(sizes, native, color=NATIVE, marker="s", markersize=4, label="native copy")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_ylabel("time, us")
+    axes.grid(color=FAINT)
+
+
+def _draw_predicted(
+    axes: Axes, results: list[Document], height: Callable[[Document, float], float]
+) -> None:
+    """Draw what was predicted, with a gap where nothing was."""
+    times = [result["predicted_seconds"] for result in results]
+    if any(time is not None for time in times):
+        heights = [height(*pair) if pair[1] else math.nan for pair in zip(results, times)]
+        sizes = [result["bytes"] for result in results]
+        axes.plot(sizes, heights, color=COLOURS[1], linestyle=":", linewidth=2, label="predicted")
+
+
+def _rate(result: Document) -> float:
+    return float(result["bytes_per_second"]) / 1e9
+
+
+def _time_range(result: Document, key: str) -> Range | None:
+    times = quartiles(result, key)
+    return (_SCALE * times[0], _SCALE * times[1]) if times else None
 
 
 def draw_speedup(axes: Axes, results: list[Document]) -> None:
@@ -62,7 +105,8 @@ def draw_speedup(axes: Axes, results: list[Document]) -> None:
     bars = [quartiles(one, "speedup") for one in results]
     draw_error_bars(axes, sizes, speedups, bars, COLOURS[0])
     axes.plot(sizes, speedups, color=COLOURS[0], marker="o", markersize=5)
-    _annotate(axes, *max(zip(sizes, speedups), key=lambda point: float(point[1])))
+    best = max(zip(sizes, speedups), key=lambda point: float(point[1]))
+    _annotate(axes, *best, "left" if best[0] == sizes[0] else "right")
     heights = [1.0, *speedups, *(end for bar in bars if bar for end in bar)]
     low, high = min(heights), max(heights)
     margin = max(0.05, 0.2 * (high - low))
@@ -100,13 +144,14 @@ def draw_error_bars(
         axes.errorbar(*middles, [below, above], fmt="none", ecolor=colour, capsize=3)
 
 
-def _annotate(axes: Axes, size: int, speedup: float) -> None:
+def _annotate(axes: Axes, size: int, speedup: float, side: str) -> None:
+    """Write a value at its point, to the side on which the axes do not end."""
     axes.annotate(
         f"{speedup:.2f}x",
         (size, speedup),
-        xytext=(4, 9),
+        xytext=(4 if side == "right" else -4, 9),
         textcoords="offset points",
-        ha="right",  # the best one is mostly the last one, beyond which there is no room
+        ha=side,
         color=INK,
         fontweight="bold",
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},

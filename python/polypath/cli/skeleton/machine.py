@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from polypath.cli.output import Document
 from polypath.cli.skeleton.entries import hop_entries, resource_entries, text_of
-from polypath.cli.skeleton.hops import hops_of
+from polypath.cli.skeleton.hops import Hops
+from polypath.cli.skeleton.network import network_of
 from polypath.cli.skeleton.rates import SOURCES, STAGING, costs, time
 from polypath.cli.skeleton.resources import resources_of
 from polypath.cli.skeleton.structure import Structure
-from polypath.cli.skeleton.topology import COMMAND
 
 
-def machine_text(structure: Structure, name: str, model: str) -> str:
-    """Return the text of a machine file."""
-    hops = hops_of(structure)
+def machine_text(structure: Structure, name: str, model: str, origin: str) -> str:
+    """Return the text of a machine file whose structure is from `origin`."""
+    known = resources_of(structure)
+    ports, network = network_of(structure, known)
+    hops = Hops(structure, known).all()
     used = {resource for hop in hops for resource in hop.used()}
-    shared = {each: rest for each, rest in resources_of(structure).items() if each in used}
+    shared = {each: rest for each, rest in known.items() if each in used}
     entries = {
         "places": _places(structure, model),
-        "resources": resource_entries(shared, structure.gpus),
+        "resources": resource_entries({**shared, **ports}, structure.gpus),
         "hops": hop_entries(hops),
+        **network,
         "costs": costs(),
     }
     named = text_of(entries)
     head = {
         "schema": "polypath.machine/1",
         "name": name,
-        "description": f"{len(structure.gpus)} x {model}, joined as {COMMAND} says; rates, "
+        "description": f"{len(structure.gpus)} x {model}, joined as in {origin}; rates, "
         "latencies and costs are placeholders, not measured.",
         "sources": {key: text for key, text in SOURCES.items() if f'"source": "{key}"' in named},
     }

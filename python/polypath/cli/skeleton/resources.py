@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from polypath.cli.output import Document
-from polypath.cli.skeleton.rates import MEMORY, NVLINK, PCIE, PCIE_BOTH_WAYS, SOCKETS, capacity
+from polypath.cli.skeleton.rates import BOTH_WAYS, MEMORY, NVLINK, SOCKETS, capacity, pcie
 from polypath.cli.skeleton.structure import Structure
 
 ENGINE = {"kind": "engine", "copies_at_once": 1}
@@ -17,21 +17,26 @@ def resources_of(structure: Structure) -> dict[str, Document]:
     for gpu in structure.gpus:
         found |= _nvlinks(structure, gpu)
         found |= {f"{gpu}.{name}": ENGINE for name in ("peer_engine", "h2d_engine", "d2h_engine")}
-        found |= _pcie_link(gpu, "pcie_in", "pcie_out", "pcie")
-    for uplink in structure.uplinks:
-        found |= _pcie_link(uplink, "in", "out", "total")
+        found |= _pcie_link(structure.speeds(gpu)[0], gpu, "pcie_in", "pcie_out", "pcie")
+    for uplink, gpus in structure.uplinks.items():
+        speed = structure.speeds(min(gpus))[1]
+        found |= _pcie_link(speed, uplink, "in", "out", "total")
+    fastest = max(pcie(structure.speeds(gpu)[0])[0] for gpu in structure.gpus)
     for host in structure.hosts.values():
         memory = MEMORY.items()
-        found |= {f"{host}.{end}": capacity("memory", value, "memory") for end, value in memory}
+        found |= {
+            f"{host}.{end}": capacity("memory", part * fastest, "memory") for end, part in memory
+        }
     for nodes in itertools.permutations(structure.nodes, 2):
         link = capacity("socket", SOCKETS, "sockets")
         found |= dict.fromkeys(structure.between(*nodes), link)
     return found
 
 
-def _pcie_link(name: str, into: str, out: str, total: str) -> dict[str, Document]:
-    one_way = capacity("pcie", PCIE, "pcie")
-    both = capacity("pcie", PCIE_BOTH_WAYS, "pcie_both")
+def _pcie_link(speed: float, name: str, into: str, out: str, total: str) -> dict[str, Document]:
+    value, source = pcie(speed)
+    one_way = capacity("pcie", value, source)
+    both = capacity("pcie", BOTH_WAYS * value, "pcie_both")
     return {f"{name}.{into}": one_way, f"{name}.{out}": one_way, f"{name}.{total}": both}
 
 

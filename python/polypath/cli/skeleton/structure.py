@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from polypath.cli.skeleton.hwloc import Device, Hardware
 from polypath.cli.skeleton.topology import SAME_SWITCH, Topology
+from polypath.cli.skeleton.wiring import groups_of
 
 MOST_LINKS = 18  # of a GPU; where it has more to the others together, a switch joins them
 
@@ -10,14 +12,20 @@ MOST_LINKS = 18  # of a GPU; where it has more to the others together, a switch 
 class Structure:
     """What is where: NUMA nodes and their hosts, NVLinks, PCIe switches."""
 
-    def __init__(self, topology: Topology, switched: bool) -> None:
-        self._topology, self.switched = topology, switched
+    def __init__(
+        self, topology: Topology, switched: bool, hardware: Hardware | None = None
+    ) -> None:
+        self._topology, self.switched, self._hardware = topology, switched, hardware
         self._printed = {f"gpu{number}": name for number, name in enumerate(topology.gpus)}
         self.gpus = [*self._printed]
         self.node_of = {gpu: topology.nodes[name] for gpu, name in self._printed.items()}
         self.nodes = sorted(set(self.node_of.values()))
         self.hosts = {node: f"host{number}" for number, node in enumerate(self.nodes)}
-        below = _below_switches(self._printed, topology)
+        below = (
+            [{self.gpus[number] for number in group} for group in groups_of(hardware)]
+            if hardware
+            else _below_switches(self._printed, topology)
+        )
         self.uplinks = {f"switch{number}": gpus for number, gpus in enumerate(below)}
 
     def relation(self, one: str, other: str) -> str:
@@ -32,6 +40,24 @@ class Structure:
         """Return the CPUs of a NUMA node, as printed."""
         near = next(gpu for gpu in self.gpus if self.node_of[gpu] == node)
         return self._topology.cpus[self._printed[near]]
+
+    def device(self, gpu: str) -> Device | None:
+        """Return what hwloc found of a GPU."""
+        return self._hardware.gpus[self.gpus.index(gpu)] if self._hardware else None
+
+    def adapters(self) -> list[Device]:
+        """Return the adapters that hwloc found."""
+        return self._hardware.adapters if self._hardware else []
+
+    def bridge(self, gpu: str) -> str:
+        """Return the address of the outermost bridge above a GPU, or nothing."""
+        device = self.device(gpu)
+        return device.around.bridge if device else ""
+
+    def speeds(self, gpu: str) -> tuple[float, float]:
+        """Return the speeds of a GPU's PCIe link and of its uplink, 0 where they are unknown."""
+        device = self.device(gpu)
+        return (device.speed, device.around.speed) if device else (0.0, 0.0)
 
     def uplink(self, gpu: str, direction: str) -> list[str]:
         """Return the uplink that a GPU shares with others, if it does."""

@@ -21,8 +21,7 @@ __attribute__((constructor)) void announce() {
   unsetenv(kVariable);
   if (by_rank && rank != "0") return;
   write_to_stderr(
-      "polypath: by preload: it reaches every copy of a program that uses CUDA, with or without "
-      "UCX\n");
+      "polypath: preloaded into this program: sees all its CUDA copies, with or without UCX\n");
 }
 
 }  // namespace
