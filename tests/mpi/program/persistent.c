@@ -1,7 +1,8 @@
 /* persistent MEMORY [large]
    Persistent collective calls in memory of GPUs (device), of the host (host), or of either (mixed:
-   that of rank 0 is the host's), with counts of 64 bits (large). Started many times, by each rank
-   in an order of its own. Rank 0 prints "right" if every element was. */
+   that of rank 0 is the host's), with counts of 64 bits where there are such functions (large).
+   Started many times, by each rank in an order of its own. Rank 0 prints "right" if every element
+   was. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -53,7 +54,9 @@ static void make(MPI_Request* requests, int rank) {
                      MPI_COMM_WORLD, MPI_INFO_NULL, &requests[LOGIC]);
 }
 
-/* Not every MPI has these functions in its header. */
+/* Not every MPI has these functions, and fewer have them in their headers. */
+static int has_large(void) { return dlsym(RTLD_DEFAULT, "MPI_Allreduce_init_c") != NULL; }
+
 static void make_large(MPI_Request* requests, int rank) {
   typedef int reduction(const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info,
                         MPI_Request*);
@@ -102,7 +105,7 @@ int main(int count, char** arguments) {
     given[i] = allocate(on_host ? HOST : DEVICE, COUNT * sizeof(int));
     taken[i] = allocate(on_host ? HOST : DEVICE, (size_t)size * COUNT * sizeof(int));
   }
-  if (count > 2) make_large(requests, rank);
+  if (count > 2 && has_large()) make_large(requests, rank);
   else make(requests, rank);
   for (int round = 0; round < ROUNDS; ++round) {
     for (int i = 0; i < CALLS; ++i) fill(given[i], value(i, rank, round) + (i == LOGIC));
