@@ -98,7 +98,7 @@ class BinomialTree {
 
 Algorithm tree() {
   return {.name = "tree",
-          .sentence = "in each step everybody who has it gives it to one more, or takes from one",
+          .sentence = "in each step every rank that has it gives it to one more, or takes from one",
           .order = "counted from the root, each rank with those 2^i above it, the largest i first",
           .collectives = {Collective::reduce, Collective::broadcast},
           .compose = [](Composer& composer) { BinomialTree(composer).compose(); }};
