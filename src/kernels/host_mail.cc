@@ -274,7 +274,6 @@ HostKernel mail_after_exchange(MailUse use, MailWay way) {
     case MailUse::reduce: return reduce;
     case MailUse::store: return store;
     case MailUse::reduce_and_share: return way == MailWay::lines ? reduce_and_share : share_parcels;
-    case MailUse::reduce_and_collect: return share_parcels;
     case MailUse::store_and_share: return share_parts;
   }
   return {};

@@ -65,14 +65,13 @@ ParcelLayout layout_of(const MailCall& call) {
 }
 
 constexpr std::array kMailUses = {MailUse::reduce, MailUse::store, MailUse::reduce_and_share,
-                                  MailUse::reduce_and_collect, MailUse::store_and_share};
+                                  MailUse::store_and_share};
 
 const char* verb_of(MailUse use) {
   switch (use) {
     case MailUse::reduce: return "_and_reduce";
     case MailUse::store: return "_and_store";
     case MailUse::reduce_and_share: return "_reduce_and_share";
-    case MailUse::reduce_and_collect: return "_reduce_and_collect";
     case MailUse::store_and_share: return "_store_and_share";
   }
   return "";

@@ -24,11 +24,10 @@ namespace polypath {
 enum class MailUse {
   reduce,
   store,
-  /// They are reduced, and the result goes to all ranks. Each rank stores the results side by side,
-  /// each where the messages that it was made of were in the input.
+  /// They are reduced, and the result goes to all ranks, or to the root, which has no part of its
+  /// own. The results are stored side by side there, each where the messages that it was made of
+  /// were in the input. For a root in parcels only.
   reduce_and_share,
-  /// They are reduced, and the results go to the root, which has no part of its own. In parcels.
-  reduce_and_collect,
   /// The root's parts are stored, and each goes to all other ranks but the root. In parcels.
   store_and_share,
 };

@@ -324,13 +324,6 @@ extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
   else exchange_reduce_and_share<false>(of);
 }
 
-// The same code: the parameters have a root, which then gets all.
-extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
-    exchange_parcels_reduce_and_collect(const __grid_constant__ MailParameters of) {
-  if (of.reduction == 0) exchange_reduce_and_share<true>(of);
-  else exchange_reduce_and_share<false>(of);
-}
-
 extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
     exchange_parcels_store_and_share(const __grid_constant__ MailParameters of) {
   const Parcels parcels(of, 2);

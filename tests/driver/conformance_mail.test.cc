@@ -4,7 +4,7 @@
 //   store:  rank j's output has m(i, j) of every i, each `stride` bytes behind the one before it
 //   reduce: rank j's output is m(0, j) + m(1, j) + …
 //   reduce and share: every rank's output has those sums of every j, where m(i, j) was in the input
-//   reduce and collect: the root's output has those sums of every other j
+//     if there is no root, else the root's has them of every other j
 //   store and share: every rank's output has the root's m(root, j) of every other j, where they
 //   were
 //
@@ -87,8 +87,7 @@ void add_sum(Elements& output, std::size_t at, const Mail& mail, int ranks, int 
 Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Reduction step) {
   Elements output(room_of(mail, ranks), kUntouched);
   if (mail.use == MailUse::reduce) add_sum(output, 0, mail, ranks, rank, call, step);
-  const bool collects = mail.use == MailUse::reduce_and_collect && mail.root == rank;
-  if (mail.use == MailUse::reduce_and_share || collects)
+  if (mail.use == MailUse::reduce_and_share && mail.root.value_or(rank) == rank)
     for (int part = 0; part < ranks; ++part)
       add_sum(output, sent(mail, 0, part).first, mail, ranks, part, call, step);
   if (mail.use == MailUse::store_and_share) {
@@ -285,7 +284,7 @@ TEST_P(DriverMail, TheRootGetsTheSumsOfAllParts) {
     for (const int ranks : {2, 3, 5}) {
       const auto parts = static_cast<std::uint64_t>(ranks - 1);
       const Bytes part = Bytes{kElement} * ((count + parts - 1) / parts);
-      expect_exchanged({.use = MailUse::reduce_and_collect,
+      expect_exchanged({.use = MailUse::reduce_and_share,
                         .message = part,
                         .stride = part,
                         .end = Bytes{kElement} * count,

@@ -31,7 +31,7 @@ Bytes largest_part(const CollectiveRequest& request) {
 void to_or_from_root(Composer& composer) {
   const CollectiveRequest& request = composer.request();
   const Bytes part = largest_part(request);
-  Mail mail{.use = MailUse::reduce_and_collect,
+  Mail mail{.use = MailUse::reduce_and_share,
             .message = part,
             .stride = part,
             .end = request.part(),

@@ -81,14 +81,17 @@ KernelCall Exchanges::kernel_of(int rank, const Mail& mail, Slice from, Slice to
   return call;
 }
 
+MailWay Exchanges::way_of(const Mail& mail) const {
+  if (mail.root) return MailWay::parcels;
+  if (mail.use == MailUse::reduce_and_share && can_share_in_lines(request_.size(), mail.message))
+    return MailWay::lines;
+  return mail_way(machine_, request_.ranks, mail.message);
+}
+
 void Exchanges::add(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
   add_mailboxes();
   const Part whole{{}, mail.message};
-  const bool shares_in_lines =
-      mail.use == MailUse::reduce_and_share && can_share_in_lines(request_.size(), whole.bytes);
-  const MailWay way = shares_in_lines ? MailWay::lines
-                      : mail.root     ? MailWay::parcels
-                                      : mail_way(machine_, request_.ranks, whole.bytes);
+  const MailWay way = way_of(mail);
   const Bytes most = way == MailWay::lines ? line_room(request_.size()) : whole.bytes;
   const int count = pieces_of(whole.bytes, most, request_.element());
   for (int number = 0; number < count; ++number, ++groups_) {

@@ -28,6 +28,7 @@ class Exchanges {
 
  private:
   void add_mailboxes();
+  [[nodiscard]] MailWay way_of(const Mail& mail) const;
   [[nodiscard]] KernelCall kernel_of(int rank, const Mail& mail, Slice from, Slice to) const;
 
   const Machine& machine_;
