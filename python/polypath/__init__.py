@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         parse_bytes,
         version,
     )
+    from polypath.blocks import copy_blocks
     from polypath.collectives import Collectives
     from polypath.context import Context
     from polypath.moving import to
@@ -33,6 +34,7 @@ __all__ = [
     "ThreadGroup",
     "__version__",
     "copy",
+    "copy_blocks",
     "copy_many",
     "format_bytes",
     "parse_bytes",
@@ -45,6 +47,7 @@ _MODULES = {
     "Collectives": "collectives",
     "Context": "context",
     "copy": "tensors",
+    "copy_blocks": "blocks",
     "copy_many": "tensors",
     "to": "moving",
 }  # of the names that are not the library's own, which are in _core

@@ -13,8 +13,10 @@ from collections.abc import (
 )
 from typing import Any
 
+import numpy
 import numpy as np
 from numpy import typing as npt
+import numpy.typing
 
 
 class Error(RuntimeError):
@@ -217,6 +219,14 @@ class Context:
 
         Each is (destination, source, nbytes, (gpu, stream), beside), with the meaning that these have in
         copy_addresses; they run together as those of copy_many do. Return how each runs.
+        """
+
+    def copy_pieces(self, destinations: numpy.typing.NDArray[numpy.uint64], sources: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64], stream: tuple[str, int | Stream], beside: Sequence[tuple[str, int | Stream]] = []) -> dict[str, int]:
+        """
+        Enqueue as many copies as the arrays have elements, in order with the same streams.
+
+        They are those of copy_many_addresses, thousands of them without an object for each. Return how many
+        ran in each way.
         """
 
     def close(self) -> None:

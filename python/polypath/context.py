@@ -19,7 +19,7 @@ from polypath.context_checks import (
 )
 
 # Methods for the package alone: their addresses are those of tensors.
-_INTERNAL = ("copy_addresses", "copy_many_addresses", "place_of")
+_INTERNAL = ("copy_addresses", "copy_many_addresses", "copy_pieces", "place_of")
 
 
 class Context(_core.Context):

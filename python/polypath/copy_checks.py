@@ -11,20 +11,37 @@ def check_ends(target: Memory, origin: Memory, bits: bool) -> None:
 
     With `bits` elements of another type may, if they are as large.
     """
+    _check_writable(target)
     _check_sizes(target, origin)
     _check_elements(target, origin)
     if not bits:
         _check_types(target, origin)
     _check_layout(target, origin)
+    _check_gradients(target, origin)
+
+
+def check_contents(target: Memory, origin: Memory, bits: bool) -> None:
+    """Raise ValueError as check_ends does, but for sizes and layouts: for parts of both."""
+    _check_writable(target)
+    _check_elements(target, origin)
+    if not bits:
+        _check_types(target, origin)
+    _check_gradients(target, origin)
+
+
+def _check_gradients(target: Memory, origin: Memory) -> None:
     target.framework.check_gradient(target.thing)
     origin.framework.check_gradient(origin.thing)
 
 
-def _check_sizes(target: Memory, origin: Memory) -> None:
+def _check_writable(target: Memory) -> None:
     if not target.writable:
         raise ValueError(
             message("destination is read-only", "its owner says so", "Pass one to write to.")
         )
+
+
+def _check_sizes(target: Memory, origin: Memory) -> None:
     if target.nbytes != origin.nbytes:
         raise ValueError(
             message(

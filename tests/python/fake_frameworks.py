@@ -218,8 +218,8 @@ class TorchTensor:
     def view(self, dtype: Any) -> TorchTensor:
         return TorchTensor(self.torch, self.array.view(dtype), self.gpu)
 
-    def __getitem__(self, part: slice) -> TorchTensor:
-        return TorchTensor(self.torch, self.array[part], self.gpu)
+    def __getitem__(self, part: slice | int) -> TorchTensor:
+        return TorchTensor(self.torch, self.array[part], self.gpu, pinned=self.pinned)
 
     def copy_(self, source: TorchTensor, non_blocking: bool = False) -> None:
         self.torch.note("copy_", source.numel(), non_blocking)

@@ -157,7 +157,18 @@ Error (invalid argument) as copy, before anything is enqueued.)")
            R"(Enqueue several copies between memories that others have allocated.
 
 Each is (destination, source, nbytes, (gpu, stream), beside), with the meaning that these have in
-copy_addresses; they run together as those of copy_many do. Return how each runs.)");
+copy_addresses; they run together as those of copy_many do. Return how each runs.)")
+      .def("copy_pieces", &Holder::copy_pieces, "destinations"_a, "sources"_a, "sizes"_a,
+           "stream"_a, "beside"_a = std::vector<StreamArgument>{},
+           nb::sig("def copy_pieces(self, destinations: numpy.typing.NDArray[numpy.uint64], "
+                   "sources: numpy.typing.NDArray[numpy.uint64], "
+                   "sizes: numpy.typing.NDArray[numpy.uint64], stream: tuple[str, int | Stream], "
+                   "beside: collections.abc.Sequence[tuple[str, int | Stream]] = []) "
+                   "-> dict[str, int]"),
+           R"(Enqueue as many copies as the arrays have elements, in order with the same streams.
+
+They are those of copy_many_addresses, thousands of them without an object for each. Return how many
+ran in each way.)");
 }
 
 void bind_lifetime(nb::class_<Holder>& context) {

@@ -1,6 +1,5 @@
 #include "api/python/buffer.h"
 
-#include <nanobind/ndarray.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -240,6 +239,26 @@ std::vector<std::string> Holder::copy_many_addresses(const std::vector<CopyArgum
                        .bytes = {bytes}});
   const nb::gil_scoped_release unlocked;
   return names_of(opened->copy_many(ordered));
+}
+
+std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words sources,
+                                                       Words sizes, const StreamArgument& stream,
+                                                       const std::vector<StreamArgument>& beside) {
+  const ContextPointer opened = context();
+  if (destinations.size() != sizes.size() || sources.size() != sizes.size())
+    fail(ErrorCode::invalid_argument, "pieces cannot be copied",
+         "their destinations, sources and sizes differ in number", "Pass as many of each.");
+  const OrderedCopy like{.stream = stream_of(stream), .beside = streams_of(beside)};
+  const nb::gil_scoped_release unlocked;
+  std::vector<OrderedCopy> copies(sizes.size(), like);
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    copies[k].destination = {destinations.data()[k]};
+    copies[k].source = {sources.data()[k]};
+    copies[k].bytes = {sizes.data()[k]};
+  }
+  std::map<std::string, std::size_t> how;
+  for (const CopyResult& result : opened->copy_many(copies)) ++how[name_of(result.executor)];
+  return how;
 }
 
 std::vector<GpuStream> Holder::streams_of(const std::vector<StreamArgument>& arguments) {
