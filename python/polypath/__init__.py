@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polypath.context import Context
     from polypath.moving import to
     from polypath.tensors import copy, copy_many
+    from polypath.weights import load
 
     __version__: str
 
@@ -37,6 +38,7 @@ __all__ = [
     "copy_blocks",
     "copy_many",
     "format_bytes",
+    "load",
     "parse_bytes",
     "reports",
     "to",
@@ -49,6 +51,7 @@ _MODULES = {
     "copy": "tensors",
     "copy_blocks": "blocks",
     "copy_many": "tensors",
+    "load": "weights",
     "to": "moving",
 }  # of the names that are not the library's own, which are in _core
 

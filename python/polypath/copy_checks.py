@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from polypath.memory import UNTYPED, Memory
 from polypath.messages import message
 
@@ -84,3 +86,10 @@ def _check_layout(target: Memory, origin: Memory) -> None:
                 "Copy to a contiguous one and assign from that.",
             )
         )
+
+
+def refuse_dtype(dtype: Any, why: str) -> None:
+    """Raise ValueError for a type that elements should be converted to."""
+    if dtype is not None:
+        remedy = "Convert before or after, on the device where that is faster."
+        raise ValueError(message(f"dtype {dtype} cannot be used", why, remedy))

@@ -1,0 +1,59 @@
+"""Reads files ahead of the copies that need them, in their order, by a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+STEP = 64 << 20  # bytes that the system is asked for at once
+DISTANCE = 2 << 30  # how far ahead of the copies; more could push out what was read
+
+
+class ReadAhead:
+    """Asks the system for pages of files before they are copied."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = list(paths)
+        self._changed = threading.Condition()
+        self._most = DISTANCE
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="polypath-read-ahead", daemon=True)
+
+    def __enter__(self) -> ReadAhead:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+
+    def passed(self, nbytes: int) -> None:
+        """Say how many bytes of all files have been copied."""
+        with self._changed:
+            self._most = nbytes + DISTANCE
+            self._changed.notify()
+
+    def _run(self) -> None:
+        position = 0
+        for path in self._paths:
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                for begin, nbytes in _steps(path.stat().st_size):
+                    if not self._may_read(position):
+                        return
+                    os.posix_fadvise(file.fileno(), begin, nbytes, os.POSIX_FADV_WILLNEED)
+                    position += nbytes
+
+    def _may_read(self, position: int) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or position < self._most)
+            return not self._stopped
+
+
+def _steps(size: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, size, STEP):
+        yield begin, min(STEP, size - begin)
