@@ -201,6 +201,13 @@ class Context:
         Return the plan between two places: a dictionary of schema polypath.plan/1.
         """
 
+    def predict_native(self, transfers: Sequence[tuple[str, str, int]]) -> float:
+        """
+        Return the seconds that native copies take which start together.
+
+        Each is (source, destination, nbytes); "host" is the one nearest to the other end.
+        """
+
     def copy_many(self, pairs: Sequence[tuple[Buffer, Buffer]], *, stream: Stream | None = None, executor: str = 'auto') -> list[str]:
         """
         Enqueue several copies that start together, planned together.

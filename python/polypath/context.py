@@ -19,7 +19,9 @@ from polypath.context_checks import (
 )
 
 # Methods for the package alone: their addresses are those of tensors.
-_INTERNAL = ("copy_addresses", "copy_many_addresses", "copy_pieces", "place_of")
+_INTERNAL = (
+    "copy_addresses", "copy_many_addresses", "copy_pieces", "place_of", "predict_native",
+)  # fmt: skip
 
 
 class Context(_core.Context):

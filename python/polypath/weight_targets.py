@@ -1,4 +1,4 @@
-"""Where weights go: one device, several that get the same, a device map, or memory that is there."""
+"""Where weights go: one device, several with the same, a device map, or the caller's memory."""
 
 from __future__ import annotations
 

@@ -133,7 +133,13 @@ until the source has been read, or every byte is there. Handles need real GPUs.)
       .def("plan", &Holder::plan, "source"_a, "destination"_a, "nbytes"_a,
            nb::sig("def plan(self, source: str, destination: str, nbytes: int) "
                    "-> dict[str, typing.Any]"),
-           "Return the plan between two places: a dictionary of schema polypath.plan/1.");
+           "Return the plan between two places: a dictionary of schema polypath.plan/1.")
+      .def("predict_native", &Holder::predict_native, "transfers"_a,
+           nb::sig("def predict_native(self, transfers: collections.abc.Sequence[tuple[str, str, "
+                   "int]]) -> float"),
+           R"(Return the seconds that native copies take which start together.
+
+Each is (source, destination, nbytes); "host" is the one nearest to the other end.)");
 }
 
 void bind_sets(nb::class_<Holder>& context) {

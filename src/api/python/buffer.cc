@@ -13,6 +13,7 @@
 #include "core/ignore_errors.h"
 #include "core/interruption.h"
 #include "engine/execute/events.h"
+#include "plan/joint/joint.h"
 
 namespace nb = nanobind;
 
@@ -296,6 +297,18 @@ nb::object Holder::plan(const std::string& source, const std::string& destinatio
     text = plan_report(used->machine(), *used->plan(source, destination, {bytes}));
   }
   return dictionary_of(text);
+}
+
+double Holder::predict_native(const std::vector<TransferArgument>& transfers) {
+  const ContextPointer used = context();
+  const nb::gil_scoped_release unlocked;
+  std::vector<JointTransfer> set;
+  for (const auto& [source, destination, bytes] : transfers) {
+    const auto [from, to] = used->machine().find_ends(source, destination);
+    set.push_back({.source = from, .destination = to, .bytes = {bytes}});
+  }
+  Planner planner(used->machine(), read_settings());
+  return JointPlanner(planner).plan(set, {.executor = Executor::native})->predicted.value;
 }
 
 nb::object Holder::trace() {

@@ -68,6 +68,9 @@ using CopyArgument = std::tuple<std::uintptr_t, std::uintptr_t, std::uint64_t, S
 using Words = nanobind::ndarray<const std::uint64_t, nanobind::ndim<1>, nanobind::c_contig,
                                 nanobind::device::cpu>;
 
+/// A source place, a destination place, and bytes.
+using TransferArgument = std::tuple<std::string, std::string, std::uint64_t>;
+
 /// A destination and its source.
 using BufferPair = std::pair<OwnedBuffer*, OwnedBuffer*>;
 
@@ -105,6 +108,9 @@ class Holder {
   /// A dictionary of schema polypath.plan/1.
   nanobind::object plan(const std::string& source, const std::string& destination,
                         std::uint64_t bytes);
+  /// Seconds that native copies take which start together; each is a source, a destination ("host"
+  /// is the nearest one) and bytes.
+  double predict_native(const std::vector<TransferArgument>& transfers);
   /// A dictionary of Chrome trace events.
   nanobind::object trace();
   /// Held by the caller, so that close() in another thread does not end it. Error
