@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import permutations
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ def copy_replicas(
     for gpus, alike in by_gpus.items():
         own = _streams_of_program(alike, orders)
         slices = [each for group in alike for each in _slices(ends, group)]
-        lanes = kept(("lanes", gpus), lambda context, gpus=gpus: _open_lanes(context, gpus))
+        lanes = kept(("lanes", gpus), partial(_open_lanes, gpus=gpus))
         try:
             _Pipeline(gpus, lanes, own).copy(_chunks(slices, len(gpus) * PART))
         except BaseException:
@@ -139,7 +140,9 @@ class _Pipeline:
         self, gpus: Sequence[int], lanes: list[list[Stream]], own: list[list[Named]]
     ) -> None:
         self._gpus, self._own = range(len(gpus)), own
-        self._lanes = [[(f"gpu{g}", stream) for g, stream in zip(gpus, lane)] for lane in lanes]
+        self._lanes: list[list[Named]] = [
+            [(f"gpu{g}", stream) for g, stream in zip(gpus, lane)] for lane in lanes
+        ]
 
     def copy(self, chunks: Sequence[list[Slice]]) -> None:
         """Enqueue all; a lane begins after the program's streams, and ends before what follows."""

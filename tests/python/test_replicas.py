@@ -171,7 +171,7 @@ def test_a_failure_waits_for_what_was_begun(
     hand_on = replicas._Pipeline._hand_on
 
     def fail(self: Any, *arguments: Any) -> Any:
-        destination, *rest = hand_on(self, *arguments)
+        _, *rest = hand_on(self, *arguments)
         return (16, *rest)  # no memory is there
 
     monkeypatch.setattr(replicas._Pipeline, "_hand_on", fail)
