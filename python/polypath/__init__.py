@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polypath.collectives import Collectives
     from polypath.context import Context
     from polypath.moving import to
+    from polypath.swapping import swap
     from polypath.tensors import copy, copy_many
     from polypath.weights import load
 
@@ -41,6 +42,7 @@ __all__ = [
     "load",
     "parse_bytes",
     "reports",
+    "swap",
     "to",
     "version",
 ]
@@ -52,6 +54,7 @@ _MODULES = {
     "copy_blocks": "blocks",
     "copy_many": "tensors",
     "load": "weights",
+    "swap": "swapping",
     "to": "moving",
 }  # of the names that are not the library's own, which are in _core
 

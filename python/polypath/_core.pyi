@@ -250,6 +250,9 @@ class Context:
     def place_of(self, address: int) -> str:
         """Return the place whose memory is at the address, such as "gpu0"."""
 
+    def nearest_host(self, gpu: str) -> str:
+        """Return the host place nearest to a GPU, such as "host0"."""
+
     @property
     def simulated(self) -> bool:
         """Whether the machine is simulated."""

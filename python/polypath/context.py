@@ -20,7 +20,8 @@ from polypath.context_checks import (
 
 # Methods for the package alone: their addresses are those of tensors.
 _INTERNAL = (
-    "copy_addresses", "copy_many_addresses", "copy_pieces", "place_of", "predict_native",
+    "copy_addresses", "copy_many_addresses", "copy_pieces", "nearest_host", "place_of",
+    "predict_native",
 )  # fmt: skip
 
 

@@ -152,6 +152,15 @@ class TorchTensor:
         self.device = Device("cpu") if self.gpu is None else Device("cuda", self.gpu)
 
     @property
+    def data(self) -> TorchTensor:
+        return TorchTensor(self.torch, self.array, self.gpu, pinned=self.pinned)
+
+    @data.setter
+    def data(self, other: TorchTensor) -> None:
+        self.array, self.gpu, self.pinned = other.array, other.gpu, other.pinned
+        self.__post_init__()
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
@@ -208,7 +217,7 @@ class TorchTensor:
         return result
 
     def reshape(self, shape: tuple[int, ...]) -> TorchTensor:
-        return TorchTensor(self.torch, self.array.reshape(shape), self.gpu)
+        return TorchTensor(self.torch, self.array.reshape(shape), self.gpu, pinned=self.pinned)
 
     def as_strided(self, shape: tuple[int], strides: tuple[int]) -> TorchTensor:
         assert strides == (1,)

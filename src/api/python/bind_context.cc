@@ -196,6 +196,8 @@ void bind_observations(nb::class_<Holder>& context) {
   context
       .def("place_of", &Holder::place_of, "address"_a,
            R"(Return the place whose memory is at the address, such as "gpu0".)")
+      .def("nearest_host", &Holder::nearest_host, "gpu"_a,
+           R"(Return the host place nearest to a GPU, such as "host0".)")
       .def_prop_ro("simulated", &Holder::simulated, "Whether the machine is simulated.")
       .def("__repr__", &Holder::describe)
       .def("now", &Holder::now, "Return seconds on the machine's clock; virtual when simulated.")

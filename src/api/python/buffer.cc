@@ -288,6 +288,11 @@ std::string Holder::place_of(std::uintptr_t address) {
   return used->machine().place(used->memory_at({address}).place).name;
 }
 
+std::string Holder::nearest_host(const std::string& gpu) {
+  const Machine& machine = context()->machine();
+  return machine.place(machine.nearest_host(machine.find_place(gpu))).name;
+}
+
 nb::object Holder::plan(const std::string& source, const std::string& destination,
                         std::uint64_t bytes) {
   const ContextPointer used = context();

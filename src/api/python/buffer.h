@@ -105,6 +105,8 @@ class Holder {
                                                  const std::vector<StreamArgument>& beside);
   /// The name of the place whose memory is at the address.
   std::string place_of(std::uintptr_t address);
+  /// The name of the host place that is nearest to a GPU.
+  std::string nearest_host(const std::string& gpu);
   /// A dictionary of schema polypath.plan/1.
   nanobind::object plan(const std::string& source, const std::string& destination,
                         std::uint64_t bytes);
