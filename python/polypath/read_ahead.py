@@ -5,18 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 STEP = 64 << 20  # bytes that the system is asked for at once
 DISTANCE = 2 << 30  # how far ahead of the copies; more could push out what was read
 
 
+class Span(NamedTuple):
+    """A part of a file."""
+
+    path: Path
+    begin: int
+    end: int
+
+
 class ReadAhead:
     """Asks the system for pages of files before they are copied."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = list(paths)
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._spans = list(spans)
         self._changed = threading.Condition()
         self._most = DISTANCE
         self._stopped = False
@@ -33,18 +42,19 @@ class ReadAhead:
         self._thread.join()
 
     def passed(self, nbytes: int) -> None:
-        """Say how many bytes of all files have been copied."""
+        """Say how many bytes of all of them have been copied."""
         with self._changed:
             self._most = nbytes + DISTANCE
             self._changed.notify()
 
     def _run(self) -> None:
         position = 0
-        for path in self._paths:
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                for begin, nbytes in _steps(path.stat().st_size):
+        for span in self._spans:
+            with contextlib.suppress(OSError), span.path.open("rb") as file:
+                for begin in range(span.begin, span.end, STEP):
                     if not self._may_read(position):
                         return
+                    nbytes = min(STEP, span.end - begin)
                     os.posix_fadvise(file.fileno(), begin, nbytes, os.POSIX_FADV_WILLNEED)
                     position += nbytes
 
@@ -52,8 +62,3 @@ class ReadAhead:
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or position < self._most)
             return not self._stopped
-
-
-def _steps(size: int) -> Iterator[tuple[int, int]]:
-    for begin in range(0, size, STEP):
-        yield begin, min(STEP, size - begin)

@@ -37,6 +37,7 @@ class Weight:
     nbytes: int
     source: Any  # bytes of the file, or a tensor over them
     key: Any  # equal for names that share one tensor
+    begin: int | None = None  # where it begins in the file, if that is known
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _safetensors(path: Path) -> Iterator[Weight]:
         raise unreadable(path, "its header does not fit into it, so it is no file of safetensors")
     header = _header(path, bytes(mapped[LENGTH:end]))
     for name in sorted(header, key=lambda name: _range_of(path, name, header[name])):
-        yield _weight(path, name, header[name], mapped[end:])
+        yield _weight(path, name, header[name], mapped, end)
 
 
 def _header(path: Path, text: bytes) -> dict[str, Any]:
@@ -99,18 +100,18 @@ def _range_of(path: Path, name: str, entry: Any) -> tuple[int, int]:
     raise unreadable(path, f"its header does not say where tensor '{name}' is")
 
 
-def _weight(path: Path, name: str, entry: Any, data: memoryview) -> Weight:
-    begin, end = _range_of(path, name, entry)
+def _weight(path: Path, name: str, entry: Any, mapped: memoryview, data: int) -> Weight:
+    begin, end = (data + offset for offset in _range_of(path, name, entry))
     shape = tuple(entry["shape"])
     if entry.get("dtype") not in _TYPES:
         raise unreadable(path, f"tensor '{name}' has elements of type {entry.get('dtype')}, "
                                "which cannot be moved")  # fmt: skip
     element, item_size = _TYPES[entry["dtype"]]
-    if end > len(data):
+    if end > len(mapped):
         raise unreadable(path, f"tensor '{name}' ends behind the file, which was cut")
     if math.prod(shape) * item_size != end - begin:
         raise unreadable(path, f"tensor '{name}' has {end - begin} bytes, which is not its shape")
-    return Weight(name, shape, element, end - begin, data[begin:end], (str(path), name))
+    return Weight(name, shape, element, end - begin, mapped[begin:end], (str(path), name), begin)
 
 
 def _torch_weights(path: Path) -> Iterator[Weight]:

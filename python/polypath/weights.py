@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from polypath.copy_checks import refuse_dtype
-from polypath.read_ahead import ReadAhead
+from polypath.messages import message
+from polypath.read_ahead import ReadAhead, Span
 from polypath.tensors import copy_many
-from polypath.weight_files import Weight, open_weights
+from polypath.weight_files import Weight, WeightFile, open_weights
 from polypath.weight_paths import weight_paths
-from polypath.weight_targets import Target, new_targets, own_memory
+from polypath.weight_targets import new_targets, own_memory
 
 Progress = Callable[[int, int], object]  # bytes that are copied, and all
 
@@ -19,23 +20,25 @@ BATCH = 256 << 20  # bytes that are asked for together: replicas overlap within 
 
 
 def load(
-    path: Any, device: Any = "cuda", *, into: Any = None, progress: Any = None, dtype: Any = None
-) -> Any:
+    path: Any, device: Any = None, *, into: Any = None, ranks: Any = None, progress: Any = None,
+    dtype: Any = None,
+) -> Any:  # fmt: skip
     """Return the tensors of a file of weights by their names, on a device.
 
     `path` is a file of safetensors or of torch.save (tensors by name), an index (.index.json) of
     several, or a folder with one of these. Files are mapped and read ahead of the copies by a
-    thread. `device` is what `to` takes; a list, or "all", for the same tensors on each, which
-    cross a link of the host once where that is faster: then a list of dictionaries is returned; or
-    a device map, {"model.layers.0": "cuda:0", "": "cuda:1"}, whose longest key that a name begins
-    with counts. Tensors are PyTorch's, each with memory of its own. On "cpu" they are the mapped
-    file: what is written to them stays in the process.
+    thread. `device` is what `to` takes, by default the current GPU; a list, or "all", for the same
+    tensors on each, which cross a link of the host once where that is faster: then a list of
+    dictionaries is returned; or a device map, {"model.layers.0": "cuda:0", "": "cuda:1"}, whose
+    longest key that a name begins with counts. Tensors are PyTorch's, each with memory of its own.
+    On "cpu" they are the mapped file: what is written to them stays in the process.
 
     `into` is memory that is there instead, by name: tensors, or anything that copy takes. Then
     `device` is not looked at, other tensors of the files are not read, and `into` is returned.
-    `progress` is True for a bar on stderr, or a function of the bytes that are done and of all.
-    All files and devices are checked before anything is copied. A `dtype` is refused: nothing is
-    converted.
+    With `ranks`, a polypath.Collectives, all of them load the same: each reads a part, onto its own
+    GPU, and gives it to the others as their sync does. `progress` is True for a bar on stderr, or a
+    function of the bytes that are done and of all. All files and devices are checked before
+    anything is copied. A `dtype` is refused: nothing is converted.
 
     Stream order: as copy, on the current streams. The interpreter's lock is free during copies.
 
@@ -46,39 +49,87 @@ def load(
     files = [open_weights(file) for file in weight_paths(path)]
     weights = [weight for file in files for weight in file.weights]
     if into is None:
-        targets, is_list = new_targets(device, weights)
+        targets, is_list = new_targets(_device(device, ranks), weights)
     else:
         targets, is_list = [own_memory(into, weights)], False
-    with _reporting(progress) as report, ReadAhead([file.path for file in files]) as ahead:
-        total = sum(weight.nbytes for weight in weights)
-        for done in _copied(weights, targets):
-            ahead.passed(done)
-            report(done, total)
+    parts = _parts(weights, ranks, len(targets))
+    taken = {weight.name: [target.take(weight) for target in targets] for weight in weights}
+    _read(files, parts[0 if ranks is None else ranks.rank], taken, progress)
+    if ranks is not None:
+        _share(ranks, parts, taken)
     if into is not None:
         return into
     return [target.tensors for target in targets] if is_list else targets[0].tensors
 
 
-def _copied(weights: Sequence[Weight], targets: Sequence[Target]) -> Iterator[int]:
+def _device(device: Any, ranks: Any) -> Any:
+    """Return the device that is meant where none is named."""
+    if device is not None:
+        return device
+    return "cuda" if ranks is None else ranks.gpu
+
+
+def _parts(weights: Sequence[Weight], ranks: Any, targets: int) -> list[list[Weight]]:
+    """Return what each rank reads: a range of the files, all of it without ranks."""
+    if ranks is None:
+        return [list(weights)]
+    if targets > 1:
+        raise ValueError(
+            message("several devices cannot be used", "each rank has one GPU", "Name one or none.")
+        )
+    parts: list[list[Weight]] = [[] for _ in range(ranks.size)]
+    total, before = max(sum(weight.nbytes for weight in weights), 1), 0
+    for weight in weights:
+        middle = before + weight.nbytes // 2
+        parts[min(middle * ranks.size // total, ranks.size - 1)].append(weight)
+        before += weight.nbytes
+    return parts
+
+
+def _share(ranks: Any, parts: Sequence[list[Weight]], taken: dict[str, list[Any]]) -> None:
+    for root, part in enumerate(parts):
+        memories = {weight.name: taken[weight.name][0] for weight in part}
+        ranks.sync({name: each for name, each in memories.items() if each is not None}, root)
+
+
+def _read(
+    files: Sequence[WeightFile], weights: Sequence[Weight], taken: dict[str, list[Any]],
+    progress: Any,
+) -> None:  # fmt: skip
+    """Copy the weights to where they are taken, and read ahead of that."""
+    spans = list(_spans(files, weights))
+    total = sum(weight.nbytes for weight in weights)
+    with _reporting(progress) as report, ReadAhead(spans) as ahead:
+        for done in _copied(weights, taken):
+            ahead.passed(done)
+            report(done, total)
+
+
+def _spans(files: Sequence[WeightFile], own: Sequence[Weight]) -> Iterator[Span]:
+    """Yield where the weights lie; all of a file where that is not known."""
+    names = {weight.name for weight in own}
+    for file in files:
+        held = [weight for weight in file.weights if weight.name in names]
+        begins = [weight.begin for weight in held if weight.begin is not None]
+        if begins:
+            yield Span(file.path, begins[0], begins[-1] + held[-1].nbytes)
+        elif held:
+            yield Span(file.path, 0, file.path.stat().st_size)
+
+
+def _copied(weights: Sequence[Weight], taken: dict[str, list[Any]]) -> Iterator[int]:
     """Copy in batches; yield after each how many bytes of the files have been passed."""
     done = waiting = 0
-    batch: list[tuple[Weight, list[Any]]] = []
+    batch: list[tuple[Any, Any]] = []
     for weight in weights:
-        batch.append((weight, [target.take(weight) for target in targets]))
+        batch += [(memory, weight.source) for memory in taken[weight.name] if memory is not None]
         waiting += weight.nbytes
         if waiting >= BATCH:
-            _copy(batch)
+            copy_many(batch)
             done, waiting, batch = done + waiting, 0, []
             yield done
-    _copy(batch)
+    copy_many(batch)
     yield done + waiting
-
-
-def _copy(batch: Sequence[tuple[Weight, list[Any]]]) -> None:
-    pairs = [
-        (memory, weight.source) for weight, taken in batch for memory in taken if memory is not None
-    ]
-    copy_many(pairs)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 import polypath
 import pytest
 from fake_frameworks import TorchTensor
-from polypath import process_context, weight_files
+from polypath import process_context, read_ahead, weight_files
 from polypath.frameworks import PYTORCH
+from rank_threads import among_ranks
 from standin_copies import AROUND, on_the_stand_in
 from tensor_memory import wait
 from weight_samples import WeightTorch, arrays, write_safetensors, write_shards
@@ -142,6 +144,55 @@ def test_into_memory_that_is_there(torch: WeightTorch, tmp_path: Path) -> None:
 
     assert own == kept
     assert_holds(own, {name: tensors[name] for name in own})
+
+
+def test_ranks_read_a_part_each_and_have_all(
+    context: polypath.Context, torch: WeightTorch, tmp_path: Path
+) -> None:
+    tensors = {**arrays(5), "small": np.arange(100, dtype=np.float32)}
+    file = write_safetensors(tmp_path / "model.safetensors", tensors)
+    told: list[int] = []
+
+    def load(own: polypath.Collectives) -> dict[str, TorchTensor]:
+        loaded = polypath.load(file, ranks=own, progress=lambda _, total: told.append(total))
+        with pytest.raises(ValueError, match="each rank has one GPU"):
+            polypath.load(file, "all", ranks=own)
+        own.barrier()
+        torch.current[own.rank].synchronize()
+        return loaded
+
+    for rank, loaded in enumerate(among_ranks(context, 3, load)):
+        assert_holds(loaded, tensors)
+        assert {tensor.gpu for tensor in loaded.values()} == {rank}
+    assert sum(told) == sum(array.nbytes for array in tensors.values())
+    assert max(told) < sum(told) / 2
+    assert context.violations() == []
+
+
+def test_read_ahead_asks_for_all_but_not_too_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(bytes(10))
+    asked: list[tuple[int, int]] = []
+    changed = threading.Condition()
+
+    def advise(_file: int, begin: int, nbytes: int, _advice: int) -> None:
+        with changed:
+            asked.append((begin, nbytes))
+            changed.notify()
+
+    monkeypatch.setattr(os, "posix_fadvise", advise)
+    monkeypatch.setattr(read_ahead, "STEP", 4)
+    monkeypatch.setattr(read_ahead, "DISTANCE", 4)
+
+    with read_ahead.ReadAhead([read_ahead.Span(file, 1, 10)]) as ahead, changed:
+        changed.wait_for(lambda: len(asked) == 1)
+        assert asked == [(1, 4)]
+        ahead.passed(5)
+        changed.wait_for(lambda: len(asked) == 3)
+
+    assert asked == [(1, 4), (5, 4), (9, 1)]
 
 
 def test_progress_ends_at_all_bytes(
