@@ -194,11 +194,10 @@ targets = [machine.allocate(f"gpu{gpu}", source.nbytes) for gpu in range(4)]
 
 how = polypath.copy_many([(target, source) for target in targets])
 
-back = machine.allocate("host0", source.nbytes)
 for target in targets:
-    polypath.copy(back.numpy(), target)
-    machine.copy(back, target)
-    assert np.array_equal(back.numpy(), source)
+    back = np.empty_like(source)
+    polypath.copy(back, target)
+    assert np.array_equal(back, source)
 print(how)
 """
 
