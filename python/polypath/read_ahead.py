@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +21,22 @@ class Span(NamedTuple):
     end: int
 
 
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return them with those that continue the one before in one."""
+    whole: list[Span] = []
+    for span in spans:
+        if whole and (whole[-1].path, whole[-1].end) == (span.path, span.begin):
+            whole[-1] = whole[-1]._replace(end=span.end)
+        else:
+            whole.append(span)
+    return whole
+
+
 class ReadAhead:
     """Asks the system for pages of files before they are copied."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
-        self._spans = list(spans)
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._spans = joined(spans)
         self._changed = threading.Condition()
         self._most = DISTANCE
         self._stopped = False

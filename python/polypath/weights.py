@@ -12,7 +12,7 @@ from polypath.read_ahead import ReadAhead, Span
 from polypath.tensors import copy_many
 from polypath.weight_files import Weight, WeightFile, open_weights
 from polypath.weight_paths import weight_paths
-from polypath.weight_targets import new_targets, own_memory
+from polypath.weight_targets import Target, new_targets, own_memory
 
 Progress = Callable[[int, int], object]  # bytes that are copied, and all
 
@@ -48,18 +48,26 @@ def load(
     refuse_dtype(dtype, "a load does not convert")
     files = [open_weights(file) for file in weight_paths(path)]
     weights = [weight for file in files for weight in file.weights]
-    if into is None:
-        targets, is_list = new_targets(_device(device, ranks), weights)
-    else:
-        targets, is_list = [own_memory(into, weights)], False
-    parts = _parts(weights, ranks, len(targets))
-    taken = {weight.name: [target.take(weight) for target in targets] for weight in weights}
-    _read(files, parts[0 if ranks is None else ranks.rank], taken, progress)
-    if ranks is not None:
-        _share(ranks, parts, taken)
     if into is not None:
-        return into
-    return [target.tensors for target in targets] if is_list else targets[0].tensors
+        targets, result = [own_memory(into, weights)], into
+    else:
+        targets, is_list = new_targets(_device(device, ranks), weights)
+        made = [target.tensors for target in targets]
+        result = made if is_list else made[0]
+    _check_one(targets, ranks)
+    taken = {weight.name: [target.take(weight) for target in targets] for weight in weights}
+    needed = [weight for weight in weights if _is_needed(taken[weight.name])]
+    if ranks is None:
+        _read(files, needed, taken, progress)
+    else:
+        parts = _parts(needed, ranks.size)
+        _read(files, parts[ranks.rank], taken, progress)
+        _share(ranks, parts, taken)
+    return result
+
+
+def _is_needed(memories: Sequence[Any]) -> bool:
+    return any(memory is not None for memory in memories)
 
 
 def _device(device: Any, ranks: Any) -> Any:
@@ -69,27 +77,27 @@ def _device(device: Any, ranks: Any) -> Any:
     return "cuda" if ranks is None else ranks.gpu
 
 
-def _parts(weights: Sequence[Weight], ranks: Any, targets: int) -> list[list[Weight]]:
-    """Return what each rank reads: a range of the files, all of it without ranks."""
-    if ranks is None:
-        return [list(weights)]
-    if targets > 1:
+def _check_one(targets: Sequence[Target], ranks: Any) -> None:
+    if ranks is not None and len(targets) > 1:
         raise ValueError(
             message("several devices cannot be used", "each rank has one GPU", "Name one or none.")
         )
-    parts: list[list[Weight]] = [[] for _ in range(ranks.size)]
+
+
+def _parts(weights: Sequence[Weight], ranks: int) -> list[list[Weight]]:
+    """Return what each rank reads: a range of the files."""
+    parts: list[list[Weight]] = [[] for _ in range(ranks)]
     total, before = max(sum(weight.nbytes for weight in weights), 1), 0
     for weight in weights:
         middle = before + weight.nbytes // 2
-        parts[min(middle * ranks.size // total, ranks.size - 1)].append(weight)
+        parts[min(middle * ranks // total, ranks - 1)].append(weight)
         before += weight.nbytes
     return parts
 
 
 def _share(ranks: Any, parts: Sequence[list[Weight]], taken: dict[str, list[Any]]) -> None:
     for root, part in enumerate(parts):
-        memories = {weight.name: taken[weight.name][0] for weight in part}
-        ranks.sync({name: each for name, each in memories.items() if each is not None}, root)
+        ranks.sync({weight.name: taken[weight.name][0] for weight in part}, root)
 
 
 def _read(
@@ -97,9 +105,8 @@ def _read(
     progress: Any,
 ) -> None:  # fmt: skip
     """Copy the weights to where they are taken, and read ahead of that."""
-    spans = list(_spans(files, weights))
     total = sum(weight.nbytes for weight in weights)
-    with _reporting(progress) as report, ReadAhead(spans) as ahead:
+    with _reporting(progress) as report, ReadAhead(_spans(files, weights)) as ahead:
         for done in _copied(weights, taken):
             ahead.passed(done)
             report(done, total)
@@ -110,11 +117,12 @@ def _spans(files: Sequence[WeightFile], own: Sequence[Weight]) -> Iterator[Span]
     names = {weight.name for weight in own}
     for file in files:
         held = [weight for weight in file.weights if weight.name in names]
-        begins = [weight.begin for weight in held if weight.begin is not None]
-        if begins:
-            yield Span(file.path, begins[0], begins[-1] + held[-1].nbytes)
-        elif held:
+        if any(weight.begin is None for weight in held):
             yield Span(file.path, 0, file.path.stat().st_size)
+            continue
+        for weight in held:
+            begin = weight.begin or 0
+            yield Span(file.path, begin, begin + weight.nbytes)
 
 
 def _copied(weights: Sequence[Weight], taken: dict[str, list[Any]]) -> Iterator[int]:

@@ -133,7 +133,12 @@ def test_several_devices_get_the_same(
     assert context.violations() == []
 
 
-def test_into_memory_that_is_there(torch: WeightTorch, tmp_path: Path) -> None:
+def test_into_memory_that_is_there(
+    torch: WeightTorch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    advise = lambda *asked_now: asked.append(asked_now[2])  # noqa: E731
+    monkeypatch.setattr(os, "posix_fadvise", advise)
     tensors = arrays(4)
     file = write_safetensors(tmp_path / "model.safetensors", tensors)
     own = {name: torch.tensor(1, (16, 1024), np.float32) for name in list(tensors)[1:3]}
@@ -144,6 +149,7 @@ def test_into_memory_that_is_there(torch: WeightTorch, tmp_path: Path) -> None:
 
     assert own == kept
     assert_holds(own, {name: tensors[name] for name in own})
+    assert sum(asked) <= 128 * KIB  # others are not read
 
 
 def test_ranks_read_a_part_each_and_have_all(
