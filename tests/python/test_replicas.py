@@ -163,6 +163,14 @@ def test_the_model_decides(monkeypatch: pytest.MonkeyPatch, machine: str, groupe
     assert bool(groups_of(pairs)) == grouped
 
 
+def test_native_copies_that_are_asked_for_are_not_grouped(
+    torch: Torch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POLYPATH_EXECUTOR", "native")
+
+    assert groups_of(replicas_of(torch, sources(torch, 32 * MIB), (0, 1))) == []
+
+
 def test_a_failure_waits_for_what_was_begun(
     context: polypath.Context, torch: Torch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
