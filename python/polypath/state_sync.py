@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from polypath._core import Buffer, CollectiveRank, Context, Error, PersistentCall, Stream
 from polypath.context_checks import named
 from polypath.frameworks import PYTORCH, framework_of
@@ -129,7 +127,7 @@ class StateSync:
         """Run a call over bytes of the host, which become those of a buffer; return its bytes."""
         stream, gpu = self._stream(), f"gpu{self._gpu}"
         there, here = self._buffer(name, size), self._buffer(f"{name} of the host", size)
-        here.numpy()[: len(own)] = np.frombuffer(own, np.uint8)
+        here.numpy()[: len(own)] = bytearray(own)
         self._context.copy_addresses(there.address + begin, here.address, len(own), gpu, stream)
         self._rank.run(call, stream)
         self._context.copy_addresses(here.address, there.address, size, gpu, stream)
@@ -162,6 +160,8 @@ class StateSync:
                         for memory, offset in bucket], handle)  # fmt: skip
 
     def _copy(self, copies: Sequence[tuple[int, int, int]], handle: StreamHandle) -> None:
+        import numpy as np
+
         targets, origins, sizes = np.array(copies, np.uint64).T.copy()
         self._context.copy_pieces(targets, origins, sizes, (f"gpu{self._gpu}", handle))
 

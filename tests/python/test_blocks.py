@@ -61,6 +61,23 @@ def test_layers_have_the_same_pairs_copied(context: polypath.Context, torch: Tor
     assert context.violations() == []
 
 
+def test_of_layers_that_are_one_memory_the_last_counts(
+    context: polypath.Context, torch: Torch
+) -> None:
+    origins = [cache(torch, 0, 8, seed) for seed in (1, 2)]
+    target, after = cache(torch, 1, 8), cache(torch, 1, 8)
+    pairs = [(n, 7 - n) for n in range(8)]
+    for seed, origin in enumerate(origins):
+        polypath.copy(origin, cache(torch, 0, 8, seed + 5))  # comes before, on the source's stream
+
+    polypath.copy_blocks([target, target], origins, pairs)
+    polypath.copy(after, target)
+    wait(*torch.current.values())
+
+    assert np.array_equal(after.array, origins[1].array[::-1])
+    assert context.violations() == []
+
+
 def test_blocks_that_lie_apart_keep_what_lies_between(
     context: polypath.Context, torch: Torch
 ) -> None:

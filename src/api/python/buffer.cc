@@ -249,9 +249,11 @@ std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words
   if (destinations.size() != sizes.size() || sources.size() != sizes.size())
     fail(ErrorCode::invalid_argument, "pieces cannot be copied",
          "their destinations, sources and sizes differ in number", "Pass as many of each.");
-  const OrderedCopy like{.stream = stream_of(stream), .beside = streams_of(beside)};
+  std::vector<OrderedCopy> copies(sizes.size(), {.stream = stream_of(stream)});
+  if (copies.empty()) return {};
+  // The set is in order with the streams of any; one after another the first and the last count.
+  copies.front().beside = copies.back().beside = streams_of(beside);
   const nb::gil_scoped_release unlocked;
-  std::vector<OrderedCopy> copies(sizes.size(), like);
   for (std::size_t k = 0; k < copies.size(); ++k) {
     copies[k].destination = {destinations.data()[k]};
     copies[k].source = {sources.data()[k]};
