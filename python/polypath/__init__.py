@@ -17,10 +17,13 @@ if TYPE_CHECKING:
         parse_bytes,
         version,
     )
+    from polypath.blocks import copy_blocks
     from polypath.collectives import Collectives
     from polypath.context import Context
     from polypath.moving import to
+    from polypath.swapping import swap
     from polypath.tensors import copy, copy_many
+    from polypath.weights import load
 
     __version__: str
 
@@ -33,10 +36,13 @@ __all__ = [
     "ThreadGroup",
     "__version__",
     "copy",
+    "copy_blocks",
     "copy_many",
     "format_bytes",
+    "load",
     "parse_bytes",
     "reports",
+    "swap",
     "to",
     "version",
 ]
@@ -45,7 +51,10 @@ _MODULES = {
     "Collectives": "collectives",
     "Context": "context",
     "copy": "tensors",
+    "copy_blocks": "blocks",
     "copy_many": "tensors",
+    "load": "weights",
+    "swap": "swapping",
     "to": "moving",
 }  # of the names that are not the library's own, which are in _core
 

@@ -13,8 +13,10 @@ from collections.abc import (
 )
 from typing import Any
 
+import numpy
 import numpy as np
 from numpy import typing as npt
+import numpy.typing
 
 
 class Error(RuntimeError):
@@ -199,6 +201,13 @@ class Context:
         Return the plan between two places: a dictionary of schema polypath.plan/1.
         """
 
+    def predict_native(self, transfers: Sequence[tuple[str, str, int]]) -> float:
+        """
+        Return the seconds that native copies take which start together.
+
+        Each is (source, destination, nbytes); "host" is the one nearest to the other end.
+        """
+
     def copy_many(self, pairs: Sequence[tuple[Buffer, Buffer]], *, stream: Stream | None = None, executor: str = 'auto') -> list[str]:
         """
         Enqueue several copies that start together, planned together.
@@ -219,6 +228,14 @@ class Context:
         copy_addresses; they run together as those of copy_many do. Return how each runs.
         """
 
+    def copy_pieces(self, destinations: numpy.typing.NDArray[numpy.uint64], sources: numpy.typing.NDArray[numpy.uint64], sizes: numpy.typing.NDArray[numpy.uint64], stream: tuple[str, int | Stream], beside: Sequence[tuple[str, int | Stream]] = []) -> dict[str, int]:
+        """
+        Enqueue as many copies as the arrays have elements, in order with the same streams.
+
+        They are those of copy_many_addresses, thousands of them without an object for each. Return how many
+        ran in each way.
+        """
+
     def close(self) -> None:
         """
         Wait for copies without a stream; calls after that are refused.
@@ -232,6 +249,9 @@ class Context:
 
     def place_of(self, address: int) -> str:
         """Return the place whose memory is at the address, such as "gpu0"."""
+
+    def nearest_host(self, gpu: str) -> str:
+        """Return the host place nearest to a GPU, such as "host0"."""
 
     @property
     def simulated(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import operator
 import os
 import sys
 import weakref
@@ -21,6 +22,7 @@ from polypath.collective_checks import (
 from polypath.element_types import size_of, type_name
 from polypath.process_context import process_context
 from polypath.rank_meeting import Rounds, rank_place, rounds_of_mpi, rounds_of_torch
+from polypath.state_sync import StateSync
 
 _open: weakref.WeakSet[Collectives] = weakref.WeakSet()
 
@@ -52,6 +54,7 @@ class Collectives:
         """Use the from_... functions."""
         self._rank = rank
         self._calls = Calls(rank, context)
+        self._state_sync = StateSync(rank, context)
         _open.add(self)
 
     # --- how ranks find one another ---
@@ -221,6 +224,17 @@ class Collectives:
     ) -> None:
         """Give the root's tensor to all ranks, into theirs."""
         self._calls.run(("broadcast", "sum", root, dtype, ()), tensor, None, stream)
+
+    def sync(self, state_dict: Any, root: int = 0, stream: Any = None) -> None:
+        """Give the root's tensors to all ranks, into theirs of the same names, in place.
+
+        `state_dict` is a dictionary of tensors by name, or a module: trained weights go to the
+        ranks that serve them. Small tensors are sent together, by a buffer of 64 MiB that is kept.
+        Their order may differ. Each call first waits for all ranks, and compares names, types and
+        shapes: ValueError at every rank for what differs or cannot be sent at one of them, before
+        anything is written. It cannot be captured.
+        """
+        self._state_sync.run(state_dict, operator.index(root), stream)
 
     def prepare(
         self, collective: str, elements: int, dtype: Any, *, op: Any = "sum", root: int = 0,

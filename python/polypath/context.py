@@ -19,7 +19,10 @@ from polypath.context_checks import (
 from polypath.whole_numbers import whole_number
 
 # Methods for the package alone: their addresses are those of tensors.
-_INTERNAL = ("copy_addresses", "copy_many_addresses", "place_of")
+_INTERNAL = (
+    "copy_addresses", "copy_many_addresses", "copy_pieces", "nearest_host", "place_of",
+    "predict_native",
+)  # fmt: skip
 
 
 class Context(_core.Context):

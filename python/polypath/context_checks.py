@@ -123,13 +123,20 @@ def listed_pairs(pairs: Any) -> list[tuple[Any, Any]]:
     return [(target, origin) for target, origin in listed]
 
 
-@contextlib.contextmanager
-def named_pair(number: int) -> Iterator[None]:
+def named_pair(number: int) -> contextlib.AbstractContextManager[None]:
     """Have errors say which pair they are of; the first one is pair 0."""
+    return named(f"pair {number}")
+
+
+@contextlib.contextmanager
+def named(what: str) -> Iterator[None]:
+    """Have errors say what they are of; with an empty name they stay as they are."""
     try:
         yield
     except (Error, TypeError, ValueError) as error:
-        told = type(error)(f"pair {number}: {error}")
+        if not what:
+            raise
+        told = type(error)(f"{what}: {error}")
         if isinstance(error, Error) and isinstance(told, Error):
             told.code = error.code
         raise told from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from polypath.memory import UNTYPED, Memory
 from polypath.messages import message
 
@@ -11,20 +13,37 @@ def check_ends(target: Memory, origin: Memory, bits: bool) -> None:
 
     With `bits` elements of another type may, if they are as large.
     """
+    _check_writable(target)
     _check_sizes(target, origin)
     _check_elements(target, origin)
     if not bits:
         _check_types(target, origin)
     _check_layout(target, origin)
+    _check_gradients(target, origin)
+
+
+def check_contents(target: Memory, origin: Memory, bits: bool) -> None:
+    """Raise ValueError as check_ends does, but for sizes and layouts: for parts of both."""
+    _check_writable(target)
+    _check_elements(target, origin)
+    if not bits:
+        _check_types(target, origin)
+    _check_gradients(target, origin)
+
+
+def _check_gradients(target: Memory, origin: Memory) -> None:
     target.framework.check_gradient(target.thing)
     origin.framework.check_gradient(origin.thing)
 
 
-def _check_sizes(target: Memory, origin: Memory) -> None:
+def _check_writable(target: Memory) -> None:
     if not target.writable:
         raise ValueError(
             message("destination is read-only", "its owner says so", "Pass one to write to.")
         )
+
+
+def _check_sizes(target: Memory, origin: Memory) -> None:
     if target.nbytes != origin.nbytes:
         raise ValueError(
             message(
@@ -67,3 +86,10 @@ def _check_layout(target: Memory, origin: Memory) -> None:
                 "Copy to a contiguous one and assign from that.",
             )
         )
+
+
+def refuse_dtype(dtype: Any, why: str) -> None:
+    """Raise ValueError for a type that elements should be converted to."""
+    if dtype is not None:
+        remedy = "Convert before or after, on the device where that is faster."
+        raise ValueError(message(f"dtype {dtype} cannot be used", why, remedy))

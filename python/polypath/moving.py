@@ -6,6 +6,7 @@ import copy as copies
 from collections.abc import Iterable
 from typing import Any
 
+from polypath.copy_checks import refuse_dtype
 from polypath.devices import CURRENT, gpu_of_device
 from polypath.frameworks import ANYTHING, PYTORCH, framework_of
 from polypath.memory import Framework, Memory
@@ -34,14 +35,7 @@ def to(tensor: Any, device: Any, *, non_blocking: bool = False, dtype: Any = Non
     converted; TypeError for other objects; polypath.Error without a usable GPU; ImportError without
     a framework that could hold the result.
     """
-    if dtype is not None:
-        raise ValueError(
-            message(
-                f"dtype {dtype} cannot be used",
-                "a move does not convert",
-                "Convert before or after, on the device where that is faster.",
-            )
-        )
+    refuse_dtype(dtype, "a move does not convert")
     gpu = gpu_of_device(device)
     if not _check(tensor, gpu) and tensor:  # an empty dictionary is well
         raise _refusal(tensor, "it holds no tensor")

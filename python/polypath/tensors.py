@@ -12,6 +12,7 @@ from polypath.copy_checks import check_ends
 from polypath.frameworks import PYTORCH, framework_of
 from polypath.memory import Memory
 from polypath.process_context import process_context
+from polypath.replicas import Ends, Replicas, copy_replicas, find_replicas
 from polypath.stream_order import StreamOrder, stream_order
 from polypath.streams import GpuStream, check_stream
 
@@ -52,6 +53,9 @@ def copy_many(
     Each is what copy takes, checked before any is made, and in order with the streams that copy
     would order it with. Their bytes are what they would be one after another; copies between
     different places run beside each other where none writes what another one reads or writes.
+    Memory of the host that is copied to several GPUs, in a call of such copies only, crosses a link
+    of the host once where that is predicted to be faster: each GPU gets a part, and the others get
+    it from there.
     Many small ones may be made by a kernel, which needs a free multiprocessor: set
     POLYPATH_PIECE_KERNELS=0 if the program's own kernels wait for these very copies on all of them.
 
@@ -65,6 +69,29 @@ def copy_many(
             check_ends(*ends[-1], bits)
     if any(target.traced or origin.traced for target, origin in ends):
         return [_copy_ends(target, origin, stream) for target, origin in ends]
+    if stream is None and (groups := find_replicas(ends)):
+        return _copy_replicas(ends, groups)
+    return _copy_in_turn(ends, stream)
+
+
+def _copy_replicas(ends: list[Ends], groups: list[Replicas]) -> list[str]:
+    """Copy the groups, and all others as before."""
+    orders = {number: stream_order(*ends[number], None) for each in groups for number in each}
+    if any(target.framework.is_capturing(orders[number].used) for number, (target, _) in
+           enumerate(ends) if number in orders):  # fmt: skip
+        return _copy_in_turn(ends, None)
+    how = dict.fromkeys(orders, "stream")
+    copy_replicas(ends, groups, orders)
+    for number, order in orders.items():
+        _note_copy(*ends[number], order, None)
+        ends[number][0].framework.note_write(ends[number][0].thing)
+    others = [number for number in range(len(ends)) if number not in orders]
+    how.update(zip(others, _copy_in_turn([ends[number] for number in others], None)))
+    return [how[number] for number in range(len(ends))]
+
+
+def _copy_in_turn(ends: list[Ends], stream: Any) -> list[str]:
+    """Copy what may be copied together together, and all else in its place between that."""
     how: list[str] = []
     for together, group in groupby(ends, lambda both: _may_join(*both)):
         if together:

@@ -1,4 +1,4 @@
-"""Checks polypath.copy and polypath.to on this computer's GPUs, with PyTorch and CuPy.
+"""Checks what polypath does with tensors on this computer's GPUs, with PyTorch and CuPy.
 
 Usage: check_tensors.py [NAME...]: all checks, or those whose name contains one of the words. Prints
 one line per check; exit status 1 if one failed. A check that needs what is not here says so.
@@ -13,10 +13,11 @@ from typing import Callable
 
 import tensor_copies
 import tensor_order
+import tensor_weights
 import torch
 from tensor_support import NotHereError, synchronize
 
-CHECKS = (*tensor_copies.CHECKS, *tensor_order.CHECKS)
+CHECKS = (*tensor_copies.CHECKS, *tensor_order.CHECKS, *tensor_weights.CHECKS)
 
 
 def run(check: Callable[[], None]) -> bool:

@@ -152,6 +152,15 @@ class TorchTensor:
         self.device = Device("cpu") if self.gpu is None else Device("cuda", self.gpu)
 
     @property
+    def data(self) -> TorchTensor:
+        return TorchTensor(self.torch, self.array, self.gpu, pinned=self.pinned)
+
+    @data.setter
+    def data(self, other: TorchTensor) -> None:
+        self.array, self.gpu, self.pinned = other.array, other.gpu, other.pinned
+        self.__post_init__()
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
@@ -208,7 +217,7 @@ class TorchTensor:
         return result
 
     def reshape(self, shape: tuple[int, ...]) -> TorchTensor:
-        return TorchTensor(self.torch, self.array.reshape(shape), self.gpu)
+        return TorchTensor(self.torch, self.array.reshape(shape), self.gpu, pinned=self.pinned)
 
     def as_strided(self, shape: tuple[int], strides: tuple[int]) -> TorchTensor:
         assert strides == (1,)
@@ -218,8 +227,8 @@ class TorchTensor:
     def view(self, dtype: Any) -> TorchTensor:
         return TorchTensor(self.torch, self.array.view(dtype), self.gpu)
 
-    def __getitem__(self, part: slice) -> TorchTensor:
-        return TorchTensor(self.torch, self.array[part], self.gpu)
+    def __getitem__(self, part: slice | int) -> TorchTensor:
+        return TorchTensor(self.torch, self.array[part], self.gpu, pinned=self.pinned)
 
     def copy_(self, source: TorchTensor, non_blocking: bool = False) -> None:
         self.torch.note("copy_", source.numel(), non_blocking)

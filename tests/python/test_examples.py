@@ -95,6 +95,20 @@ def test_allreduce_in_c(tmp_path: Path) -> None:
     assert run.stdout.startswith("1048576 sums are right after ")
 
 
+@needs_stand_in
+def test_weights(tmp_path: Path) -> None:
+    run = on_the_stand_in(sys.executable, EXAMPLES / "weights.py", 32, TMPDIR=str(tmp_path))
+
+    assert run.returncode == 0, run.stderr
+    *rows, last = run.stdout.splitlines()
+    assert [row.split("  ")[0] for row in rows] == [
+        "load(path, into=buffers)",
+        "copy_blocks of 256 blocks",
+    ]
+    assert last == "every byte is right"
+    assert run.stderr == ""
+
+
 def test_faster_pcie_doubles_what_the_host_carries(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
 

@@ -64,3 +64,24 @@ def test_a_module_is_moved_with_its_tied_parameters() -> None:
     assert polypath.to(tied, "cpu") is tied
 
     assert tied[0].weight is tied[1].weight and tied[0].weight.requires_grad
+
+
+def test_blocks_break_a_graph_and_are_copied() -> None:
+    def swap(destination: Any, source: Any) -> Any:
+        polypath.copy_blocks(destination, source, [(2, 0), (0, 1)])
+        return destination * 2
+
+    source = torch.arange(12.0).view(3, 4)
+
+    swapped = torch.compile(swap, backend="eager")(torch.zeros(2, 4), source)
+
+    assert swapped.tolist() == (2 * source[[2, 0]]).tolist()
+
+
+def test_blocks_without_bytes_pass_through() -> None:
+    with fake_tensor.FakeTensorMode():
+        source, destination = torch.empty(5, 4), torch.empty(3, 4, device="cuda:0")
+
+        polypath.copy_blocks(destination, source, [(4, 0)])
+        with pytest.raises(IndexError, match="block 3 of the destination"):
+            polypath.copy_blocks(destination, source, [(4, 3)])

@@ -174,6 +174,12 @@ class PyTorch(Framework):
         """Copy by PyTorch, which is writing down what the program does."""
         tracing.copy(self.module, destination, source, stream)
 
+    def copy_blocks_traced(
+        self, ends: tuple[Memory, Memory], counts: tuple[int, int], pairs: Any, stream: Any
+    ) -> None:
+        """Copy blocks by PyTorch, which is writing down what the program does."""
+        tracing.copy_blocks(self.module, ends, counts, pairs, stream)
+
     def moved_traced(self, thing: Any, gpu: int | None) -> Any:
         """Return the tensor on a device, by PyTorch."""
         return thing.to(tracing.device_name(gpu))

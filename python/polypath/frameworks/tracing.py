@@ -27,7 +27,29 @@ def is_traced(torch: Any, tensor: Any) -> bool:
 
 def copy(torch: Any, destination: Memory, source: Memory, stream: Any) -> None:
     """Copy by PyTorch what copy_checks have let pass. TypeError for an end that is not its own."""
-    for end in (destination, source):
+    _check_tensors(destination, source)
+    values = source.thing
+    if values.dtype != destination.thing.dtype:
+        values = values.contiguous().view(destination.thing.dtype)
+    with _on(torch, stream):
+        destination.thing.copy_(values.reshape(destination.thing.shape), non_blocking=True)
+
+
+def copy_blocks(
+    torch: Any, ends: tuple[Memory, Memory], counts: tuple[int, int], pairs: Any, stream: Any
+) -> None:
+    """Copy blocks by PyTorch; `counts` are those of the destination and the source."""
+    _check_tensors(*ends)
+    target, origin = (end.thing.view((count, -1)) for end, count in zip(ends, counts))
+    sources, targets = pairs.T.tolist()
+    with _on(torch, stream):
+        chosen = origin.index_select(0, torch.tensor(sources, device=origin.device))
+        there = chosen.to(target.device).view(target.dtype)
+        target.index_copy_(0, torch.tensor(targets, device=target.device), there)
+
+
+def _check_tensors(*ends: Memory) -> None:
+    for end in ends:
         if end.framework.name != "PyTorch":
             raise TypeError(
                 message(
@@ -36,11 +58,6 @@ def copy(torch: Any, destination: Memory, source: Memory, stream: Any) -> None:
                     "Make a tensor of it first.",
                 )
             )
-    values = source.thing
-    if values.dtype != destination.thing.dtype:
-        values = values.contiguous().view(destination.thing.dtype)
-    with _on(torch, stream):
-        destination.thing.copy_(values.reshape(destination.thing.shape), non_blocking=True)
 
 
 def device_name(gpu: int | None) -> str:

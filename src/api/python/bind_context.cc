@@ -133,7 +133,13 @@ until the source has been read, or every byte is there. Handles need real GPUs.)
       .def("plan", &Holder::plan, "source"_a, "destination"_a, "nbytes"_a,
            nb::sig("def plan(self, source: str, destination: str, nbytes: int) "
                    "-> dict[str, typing.Any]"),
-           "Return the plan between two places: a dictionary of schema polypath.plan/1.");
+           "Return the plan between two places: a dictionary of schema polypath.plan/1.")
+      .def("predict_native", &Holder::predict_native, "transfers"_a,
+           nb::sig("def predict_native(self, transfers: collections.abc.Sequence[tuple[str, str, "
+                   "int]]) -> float"),
+           R"(Return the seconds that native copies take which start together.
+
+Each is (source, destination, nbytes); "host" is the one nearest to the other end.)");
 }
 
 void bind_sets(nb::class_<Holder>& context) {
@@ -157,7 +163,18 @@ Error (invalid argument) as copy, before anything is enqueued.)")
            R"(Enqueue several copies between memories that others have allocated.
 
 Each is (destination, source, nbytes, (gpu, stream), beside), with the meaning that these have in
-copy_addresses; they run together as those of copy_many do. Return how each runs.)");
+copy_addresses; they run together as those of copy_many do. Return how each runs.)")
+      .def("copy_pieces", &Holder::copy_pieces, "destinations"_a, "sources"_a, "sizes"_a,
+           "stream"_a, "beside"_a = std::vector<StreamArgument>{},
+           nb::sig("def copy_pieces(self, destinations: numpy.typing.NDArray[numpy.uint64], "
+                   "sources: numpy.typing.NDArray[numpy.uint64], "
+                   "sizes: numpy.typing.NDArray[numpy.uint64], stream: tuple[str, int | Stream], "
+                   "beside: collections.abc.Sequence[tuple[str, int | Stream]] = []) "
+                   "-> dict[str, int]"),
+           R"(Enqueue as many copies as the arrays have elements, in order with the same streams.
+
+They are those of copy_many_addresses, thousands of them without an object for each. Return how many
+ran in each way.)");
 }
 
 void bind_lifetime(nb::class_<Holder>& context) {
@@ -179,6 +196,8 @@ void bind_observations(nb::class_<Holder>& context) {
   context
       .def("place_of", &Holder::place_of, "address"_a,
            R"(Return the place whose memory is at the address, such as "gpu0".)")
+      .def("nearest_host", &Holder::nearest_host, "gpu"_a,
+           R"(Return the host place nearest to a GPU, such as "host0".)")
       .def_prop_ro("simulated", &Holder::simulated, "Whether the machine is simulated.")
       .def("__repr__", &Holder::describe)
       .def("now", &Holder::now, "Return seconds on the machine's clock; virtual when simulated.")

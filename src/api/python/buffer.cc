@@ -1,6 +1,5 @@
 #include "api/python/buffer.h"
 
-#include <nanobind/ndarray.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "core/ignore_errors.h"
 #include "core/interruption.h"
 #include "engine/execute/events.h"
+#include "plan/joint/joint.h"
 
 namespace nb = nanobind;
 
@@ -242,6 +242,28 @@ std::vector<std::string> Holder::copy_many_addresses(const std::vector<CopyArgum
   return names_of(opened->copy_many(ordered));
 }
 
+std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words sources,
+                                                       Words sizes, const StreamArgument& stream,
+                                                       const std::vector<StreamArgument>& beside) {
+  const ContextPointer opened = context();
+  if (destinations.size() != sizes.size() || sources.size() != sizes.size())
+    fail(ErrorCode::invalid_argument, "pieces cannot be copied",
+         "their destinations, sources and sizes differ in number", "Pass as many of each.");
+  std::vector<OrderedCopy> copies(sizes.size(), {.stream = stream_of(stream)});
+  if (copies.empty()) return {};
+  // The set is in order with the streams of any; one after another the first and the last count.
+  copies.front().beside = copies.back().beside = streams_of(beside);
+  const nb::gil_scoped_release unlocked;
+  for (std::size_t k = 0; k < copies.size(); ++k) {
+    copies[k].destination = {destinations.data()[k]};
+    copies[k].source = {sources.data()[k]};
+    copies[k].bytes = {sizes.data()[k]};
+  }
+  std::map<std::string, std::size_t> how;
+  for (const CopyResult& result : opened->copy_many(copies)) ++how[name_of(result.executor)];
+  return how;
+}
+
 std::vector<GpuStream> Holder::streams_of(const std::vector<StreamArgument>& arguments) {
   std::vector<GpuStream> streams;
   for (const StreamArgument& argument : arguments) streams.push_back(stream_of(argument));
@@ -268,6 +290,11 @@ std::string Holder::place_of(std::uintptr_t address) {
   return used->machine().place(used->memory_at({address}).place).name;
 }
 
+std::string Holder::nearest_host(const std::string& gpu) {
+  const Machine& machine = context()->machine();
+  return machine.place(machine.nearest_host(machine.find_place(gpu))).name;
+}
+
 nb::object Holder::plan(const std::string& source, const std::string& destination,
                         std::uint64_t bytes) {
   const ContextPointer used = context();
@@ -277,6 +304,18 @@ nb::object Holder::plan(const std::string& source, const std::string& destinatio
     text = plan_report(used->machine(), *used->plan(source, destination, {bytes}));
   }
   return dictionary_of(text);
+}
+
+double Holder::predict_native(const std::vector<TransferArgument>& transfers) {
+  const ContextPointer used = context();
+  const nb::gil_scoped_release unlocked;
+  std::vector<JointTransfer> set;
+  for (const auto& [source, destination, bytes] : transfers) {
+    const auto [from, to] = used->machine().find_ends(source, destination);
+    set.push_back({.source = from, .destination = to, .bytes = {bytes}});
+  }
+  Planner planner(used->machine(), read_settings());
+  return JointPlanner(planner).plan(set, {.executor = Executor::native})->predicted.value;
 }
 
 nb::object Holder::trace() {

@@ -2,7 +2,9 @@
 // Python's view of a context: buffers and streams that keep it alive.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -62,6 +64,13 @@ using StreamArgument = std::pair<std::string, nanobind::object>;
 using CopyArgument = std::tuple<std::uintptr_t, std::uintptr_t, std::uint64_t, StreamArgument,
                                 std::vector<StreamArgument>>;
 
+/// Addresses, or bytes, of many copies.
+using Words = nanobind::ndarray<const std::uint64_t, nanobind::ndim<1>, nanobind::c_contig,
+                                nanobind::device::cpu>;
+
+/// A source place, a destination place, and bytes.
+using TransferArgument = std::tuple<std::string, std::string, std::uint64_t>;
+
 /// A destination and its source.
 using BufferPair = std::pair<OwnedBuffer*, OwnedBuffer*>;
 
@@ -90,11 +99,20 @@ class Holder {
   std::vector<std::string> copy_many(const std::vector<BufferPair>& pairs, const Stream* stream,
                                      const PlanOptions& options);
   std::vector<std::string> copy_many_addresses(const std::vector<CopyArgument>& copies);
+  /// Copies of one stream, as many as each of the arrays has elements. How many went each way.
+  std::map<std::string, std::size_t> copy_pieces(Words destinations, Words sources, Words sizes,
+                                                 const StreamArgument& stream,
+                                                 const std::vector<StreamArgument>& beside);
   /// The name of the place whose memory is at the address.
   std::string place_of(std::uintptr_t address);
+  /// The name of the host place that is nearest to a GPU.
+  std::string nearest_host(const std::string& gpu);
   /// A dictionary of schema polypath.plan/1.
   nanobind::object plan(const std::string& source, const std::string& destination,
                         std::uint64_t bytes);
+  /// Seconds that native copies take which start together; each is a source, a destination ("host"
+  /// is the nearest one) and bytes.
+  double predict_native(const std::vector<TransferArgument>& transfers);
   /// A dictionary of Chrome trace events.
   nanobind::object trace();
   /// Held by the caller, so that close() in another thread does not end it. Error
