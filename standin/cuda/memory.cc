@@ -37,11 +37,13 @@ void* allocate_host(Process& process, MemoryOrigin origin, std::size_t bytes, un
   return reinterpret_cast<void*>(base.value);
 }
 
-// cuMemFree takes managed memory as well.
+// cuMemFree takes managed memory and that of pools as well.
 const Allocation& allocated(Process& process, Address address) {
   process.check_no_capture();
   const Allocation& memory = process.allocations.get(address);
-  if (memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::managed)
+  if (memory.freed || (memory.origin != MemoryOrigin::device &&
+                       memory.origin != MemoryOrigin::managed &&
+                       memory.origin != MemoryOrigin::pooled))
     refuse(kInvalidValue, "the memory was not allocated by cuMemAlloc");
   return memory;
 }
@@ -63,12 +65,16 @@ const Allocation& registered_host(Process& process, Address address) {
 }
 
 Waiting finish_before_free(Process& process, const Allocation& memory) {
+  if (memory.origin == MemoryOrigin::pooled)
+    return process.runner->finish_gpu(process.contexts.gpu(memory.ordinal).place);
   return process.runner->finish_before_free(memory.context,
                                             process.contexts.gpu(memory.ordinal).place);
 }
 
 void free_memory(Process& process, Address address) {
-  process.allocations.remove(address, allocated(process, address).origin, kInvalidValue);
+  const MemoryOrigin origin = allocated(process, address).origin;
+  if (origin == MemoryOrigin::pooled) return process.pools.free_now(address);
+  process.allocations.remove(address, origin, kInvalidValue);
 }
 
 void register_host(Process& process, void* begin, std::size_t bytes, unsigned flags) {
