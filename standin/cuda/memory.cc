@@ -1,5 +1,7 @@
 // Allocation and registration of memory.
 
+#include <vector>
+
 #include "standin/state/process.h"
 
 namespace polypath::standin {
@@ -64,9 +66,15 @@ const Allocation& registered_host(Process& process, Address address) {
   return *memory;
 }
 
+Waiting finish_all(Process& process) {
+  std::vector<StreamHandle> streams;
+  for (const auto& entry : process.streams.all()) streams.push_back(entry.second->work);
+  return process.runner->finish(streams);
+}
+
+// A pool keeps what was freed, so that nothing of the runner's own waits.
 Waiting finish_before_free(Process& process, const Allocation& memory) {
-  if (memory.origin == MemoryOrigin::pooled)
-    return process.runner->finish_gpu(process.contexts.gpu(memory.ordinal).place);
+  if (memory.origin == MemoryOrigin::pooled) return finish_all(process);
   return process.runner->finish_before_free(memory.context,
                                             process.contexts.gpu(memory.ordinal).place);
 }

@@ -97,7 +97,9 @@ void Pools::free(Address begin, StreamHandle stream) {
 }
 
 void Pools::free_now(Address begin) {
-  given_out(begin).freed = true;
+  Allocation& memory = given_out(begin);
+  memory.freed = true;
+  memory.segment->spoil();
   spare_.push_back({.begin = begin, .stream = {}, .given = {}});
 }
 

@@ -2,6 +2,7 @@
 
 #include "api/preload/interposer.h"
 #include "api/preload/real_driver.h"
+#include "api/preload/registered_memory.h"
 #include "api/preload/shared_memory.h"
 
 namespace polypath::preload {
@@ -17,8 +18,18 @@ void wait_for_copies_of(DevicePointer address) {
   Interposer::get().wait_for_copies_of({static_cast<std::uintptr_t>(address)});
 }
 
-void wait_for_copies_of(const void* address) {
-  Interposer::get().wait_for_copies_of({reinterpret_cast<std::uintptr_t>(address)});
+Address host_address(const void* memory) { return {reinterpret_cast<std::uintptr_t>(memory)}; }
+
+void wait_for_copies_of(const void* memory) {
+  Interposer::get().wait_for_copies_of(host_address(memory));
+}
+
+template <auto Register>
+Result register_memory(void* memory, std::size_t bytes, unsigned flags) {
+  const Result result = (real().*Register)(memory, bytes, flags);
+  if (result == cuda::kSuccess)
+    RegisteredMemory::of_process().registered(host_address(memory), {bytes}, flags);
+  return result;
 }
 
 template <auto Open>
@@ -98,9 +109,19 @@ Result cuMemFreeHost(void* memory) {
   return real().cuMemFreeHost(memory);
 }
 
+Result cuMemHostRegister(void* memory, std::size_t bytes, unsigned flags) {
+  return register_memory<&RealFunctions::cuMemHostRegister>(memory, bytes, flags);
+}
+
+Result cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
+  return register_memory<&RealFunctions::cuMemHostRegister_v2>(memory, bytes, flags);
+}
+
 Result cuMemHostUnregister(void* memory) {
   wait_for_copies_of(memory);
-  return real().cuMemHostUnregister(memory);
+  const Result result = real().cuMemHostUnregister(memory);
+  if (result == cuda::kSuccess) RegisteredMemory::of_process().unregistered(host_address(memory));
+  return result;
 }
 
 // In the order of the stream, into which copies are joined: nothing is waited for.

@@ -56,8 +56,8 @@ class CudaDriver final : public Driver {
   Address allocate_shareable(PlaceId place, Bytes bytes) override {
     return memory_.allocate_shareable(place, bytes);
   }
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
-    return memory_.allocate_staging(place, writer, bytes);
+  Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) override {
+    return memory_.allocate_staging(place, users, bytes);
   }
   void free(Address address) override { memory_.free(address); }
   std::optional<MemoryInfo> find_memory(Address address) override { return memory_.find(address); }
@@ -66,6 +66,11 @@ class CudaDriver final : public Driver {
   std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access) {
     return memory_.find(address, access);
   }
+  std::optional<OpenedMemory> find_opened(Address begin, Bytes bytes) {
+    return memory_.find_opened(begin, bytes);
+  }
+  /// True of an address in such memory, of a host as well.
+  bool is_opened(Address address) { return memory_.is_opened(address); }
 
   StreamHandle create_stream(PlaceId gpu) override { return streams_.create(gpu); }
   void destroy_stream(StreamHandle stream) override { streams_.destroy(stream); }

@@ -59,6 +59,10 @@ constexpr int kPointerDeviceOrdinal = 9;
 constexpr int kPointerIsIpcCapable = 10;
 constexpr int kPointerRangeStart = 11;
 constexpr int kPointerRangeSize = 12;
+constexpr int kPointerHandleTypes = 14;
+constexpr int kPointerPool = 17;
+constexpr int kPointerMappingSize = 18;
+constexpr int kPointerMappingStart = 19;
 
 // CUmemorytype
 constexpr unsigned kMemoryHost = 1;

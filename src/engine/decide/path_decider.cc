@@ -108,7 +108,8 @@ FallbackReason PathDecider::use_joint_plan(Decision& decision) {
   if (set.issuers != Issuers::processes && !plans_.has_lanes(*joint)) return FallbackReason::none;
   const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
   const auto part = std::find(set.transfers.begin(), set.transfers.end(), own);
-  decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];
+  decision.plan = plans_.by_owners(
+      joint->plans[static_cast<std::size_t>(part - set.transfers.begin())], decision.ends);
   decision.planned_for = PlannedFor::recurring_set;
   return FallbackReason::none;
 }

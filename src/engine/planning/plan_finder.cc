@@ -49,7 +49,11 @@ PlanOptions PlanFinder::complete(const PlanOptions& options) const {
 }
 
 PlanRequest PlanFinder::request_for(const CopyCall& call, const CopyEnds& ends) const {
-  return {ends.source, ends.destination, call.bytes, complete(call.options)};
+  return {.source = ends.source,
+          .destination = ends.destination,
+          .bytes = call.bytes,
+          .options = complete(call.options),
+          .own = OwnEnds::of(ends)};
 }
 
 // To make a graph would not pay for the short while until the others are ready.
