@@ -118,6 +118,8 @@
   X(cuMemUnmap, 10020)                        \
   X(cuMemSetAccess, 10020)                    \
   X(cuMemGetAccess, 10020)                    \
+  X(cuMemExportToShareableHandle, 10020)      \
+  X(cuMemImportFromShareableHandle, 10020)    \
   X(cuMemAllocAsync, 11020)                   \
   X(cuMemAllocAsync_ptsz, 11020)              \
   X(cuMemAllocFromPoolAsync, 11020)           \
@@ -200,8 +202,6 @@
 #define STANDIN_UNSUPPORTED_FUNCTIONS(X)           \
   X(cuLibraryGetGlobal, 12000)                     \
   X(cuModuleGetGlobal_v2, 3020)                    \
-  X(cuMemExportToShareableHandle, 10020)           \
-  X(cuMemImportFromShareableHandle, 10020)         \
   X(cuMemGetAllocationPropertiesFromHandle, 10020) \
   X(cuMemRetainAllocationHandle, 11000)            \
   X(cuMemGetHandleForAddressRange, 11070)          \

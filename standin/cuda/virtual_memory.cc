@@ -40,6 +40,25 @@ void open(Process& process, DevicePointer begin, std::size_t size, const cuda::M
   }
 }
 
+// CUmemFabricHandle, within a process.
+struct FabricHandle {
+  std::uint64_t memory;
+  unsigned char rest[56];
+};
+
+void export_memory(Process& process, void* where, std::uint64_t memory, unsigned type) {
+  const auto types = static_cast<unsigned>(process.virtual_memory.handle_types_of(memory));
+  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are handles of fabrics only");
+  if ((types & type) == 0) refuse(kInvalidValue, "the memory was not made to be shared so");
+  store(static_cast<FabricHandle*>(where), FabricHandle{.memory = memory, .rest = {}});
+}
+
+std::uint64_t import_memory(Process& process, const void* handle, unsigned type) {
+  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are handles of fabrics only");
+  if (handle == nullptr) refuse(kInvalidValue, "an argument is null");
+  return process.virtual_memory.import(static_cast<const FabricHandle*>(handle)->memory);
+}
+
 int access_of(Process& process, const cuda::MemoryLocation* location, DevicePointer pointer) {
   if (location == nullptr) refuse(kInvalidValue, "an argument is null");
   const Allocation& memory = process.allocations.get(at(pointer));
@@ -105,5 +124,18 @@ STANDIN_EXPORT Result cuMemGetAccess(unsigned long long* flags,
                                      const cuda::MemoryLocation* location, DevicePointer pointer) {
   return enter("cuMemGetAccess", [&](Process& process) {
     store(flags, static_cast<unsigned long long>(access_of(process, location, pointer)));
+  });
+}
+
+STANDIN_EXPORT Result cuMemExportToShareableHandle(void* where, std::uint64_t memory, unsigned type,
+                                                   unsigned long long) {
+  return enter("cuMemExportToShareableHandle",
+               [&](Process& process) { export_memory(process, where, memory, type); });
+}
+
+STANDIN_EXPORT Result cuMemImportFromShareableHandle(std::uint64_t* memory, void* handle,
+                                                     unsigned type) {
+  return enter("cuMemImportFromShareableHandle", [&](Process& process) {
+    store(memory, import_memory(process, handle, type));
   });
 }

@@ -112,6 +112,7 @@ void check_ends(Process& process, const CopyArguments& call, const Stream& strea
 }
 
 // Parts that lie in one mapping at both ends: mappings side by side are one range of addresses.
+// They begin at a multiple of every element that fills are made of.
 std::vector<CopyArguments> parts_of(Process& process, const CopyArguments& call) {
   const auto left_in = [&](Address address, Bytes bytes) {
     const Allocation* memory = process.allocations.find(address);
@@ -184,9 +185,14 @@ Waiting enqueue_fill(Process& process, Address destination, const std::vector<st
   Stream& stream = process.stream(argument, WorkKind::fill);
   if (stream.capturing.active())
     spoil(stream.capturing, kCaptureUnsupported, "graphs here have no fills");
-  if (count == 0) return {};
-  return process.runner->fill(destination, Bytes{element.size()} * count, element,
-                              filling(memory, synchrony), stream.work);
+  const Returns returns = filling(memory, synchrony);
+  const Bytes bytes = Bytes{element.size()} * count;
+  Waiting waiting;
+  for (const CopyArguments& part : parts_of(process, {destination, destination, bytes})) {
+    check_access(process, &process.allocations.get(part.destination), stream, kMayWrite);
+    waiting = process.runner->fill(part.destination, part.bytes, element, returns, stream.work);
+  }
+  return waiting;
 }
 
 }  // namespace polypath::standin

@@ -18,6 +18,13 @@ std::uint64_t VirtualMemory::create(int ordinal, Bytes size, int handle_types) {
   return last_;
 }
 
+std::uint64_t VirtualMemory::import(std::uint64_t handle) {
+  Physical imported = find(handle);
+  imported.mappings = 0, imported.imported = true;
+  physical_[++last_] = std::move(imported);
+  return last_;
+}
+
 const VirtualMemory::Physical& VirtualMemory::find(std::uint64_t handle) const {
   const auto found = physical_.find(handle);
   if (found == physical_.end() || found->second.released)
@@ -103,7 +110,7 @@ void VirtualMemory::open(Address begin, Bytes size, int ordinal, int access) {
 Bytes VirtualMemory::used(int ordinal) const {
   Bytes used;
   for (const auto& [handle, memory] : physical_)
-    if (memory.ordinal == ordinal) used += memory.size;
+    if (memory.ordinal == ordinal && !memory.imported) used += memory.size;
   return used;
 }
 

@@ -18,6 +18,8 @@ class VirtualMemory {
 
   /// Memory of the GPU at no address; its handle. Refuses (invalid value) sizes that do not fit.
   std::uint64_t create(int ordinal, Bytes size, int handle_types);
+  /// Another handle of the same memory, as another process would get it.
+  std::uint64_t import(std::uint64_t handle);
   /// It lives on where it is mapped.
   void release(std::uint64_t handle);
 
@@ -33,6 +35,9 @@ class VirtualMemory {
   void open(Address begin, Bytes size, int ordinal, int access);
 
   [[nodiscard]] int ordinal_of(std::uint64_t handle) const { return find(handle).ordinal; }
+  [[nodiscard]] int handle_types_of(std::uint64_t handle) const {
+    return find(handle).handle_types;
+  }
   /// Bytes of a GPU that are not given back.
   [[nodiscard]] Bytes used(int ordinal) const;
 
@@ -44,6 +49,7 @@ class VirtualMemory {
     std::shared_ptr<Segment> segment;
     bool released = false;
     int mappings = 0;
+    bool imported = false;  ///< it counts as that of the first handle
   };
 
   [[nodiscard]] const Physical& find(std::uint64_t handle) const;

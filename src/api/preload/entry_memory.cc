@@ -4,6 +4,7 @@
 #include "api/preload/real_driver.h"
 #include "api/preload/registered_memory.h"
 #include "api/preload/shared_memory.h"
+#include "driver/cuda/opened_memory.h"
 
 namespace polypath::preload {
 namespace {
@@ -96,6 +97,13 @@ Result cuMemCreate(std::uint64_t* memory, std::size_t bytes, const void* propert
                    unsigned long long flags) {
   return noted_with_room(bytes,
                          [&] { return real().cuMemCreate(memory, bytes, properties, flags); });
+}
+
+Result cuMemImportFromShareableHandle(std::uint64_t* memory, void* handle, unsigned type) {
+  const Result result = real().cuMemImportFromShareableHandle(memory, handle, type);
+  if (result == cuda::kSuccess && type == cuda::kFabricHandles)
+    cuda::OpenedMemory::note_fabric_import();
+  return result;
 }
 
 Result cuMemFree_v2(DevicePointer address) {

@@ -174,11 +174,11 @@ Fate Session::decide(const ProgramCopy& asked, int unasked) {
 }
 
 // Every message of another process's memory would change all addresses of a
-// graph. Memory of pools and of virtual addresses may be gone, and other memory
-// there, whenever the graph is changed or launched again.
+// graph. Of pools and of virtual addresses other memory may be there by the time
+// that a graph is launched again: graphs are not even made if they are asked for.
 PlanOptions Session::options_for(const ProgramEnds& ends) const {
   PlanOptions options;
-  if ((ends.imported() || !ends.are_open()) && !executor_) options.executor = Executor::stream;
+  if (!ends.are_open() || (ends.imported() && !executor_)) options.executor = Executor::stream;
   return options;
 }
 

@@ -100,6 +100,7 @@ struct MemoryProperties {
   void* win32 = nullptr;
   std::array<unsigned char, 8> flags{};
 };
+constexpr unsigned kFabricHandles = 8;  ///< CU_MEM_HANDLE_TYPE_FABRIC
 struct MemoryUser {
   MemoryLocation location;
   int access = 3;  ///< CU_MEM_ACCESS_FLAGS_PROT_READWRITE

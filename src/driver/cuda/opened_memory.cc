@@ -2,14 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 namespace polypath::cuda {
 namespace {
 
-constexpr std::uint64_t kFabricHandles = 8;  // CU_MEM_HANDLE_TYPE_FABRIC
 constexpr int kToRead = 1, kToWrite = 3;     // CU_MEM_ACCESS_FLAGS
 
+std::atomic<bool> imports_from_fabrics{false};
+
+bool may_be_elsewhere(std::uint64_t handle_types) {
+  return (handle_types & kFabricHandles) != 0 && imports_from_fabrics.load();
+}
+
 }  // namespace
+
+void OpenedMemory::note_fabric_import() noexcept { imports_from_fabrics.store(true); }
 
 struct OpenedMemory::Part {
   Device owner = -1;
@@ -37,7 +45,7 @@ std::optional<OpenedMemory::Part> OpenedMemory::part_at(DevicePointer address) {
   if (part.pool == nullptr) part.begin = mapping, part.size = mapped;
   const bool there = type == kMemoryDevice && part.owner >= 0 && part.begin <= address &&
                      address - part.begin < part.size;
-  return there && (handles & kFabricHandles) == 0 ? std::optional(part) : std::nullopt;
+  return there && !may_be_elsewhere(handles) ? std::optional(part) : std::nullopt;
 }
 
 // The driver says who may use mapped memory, and of other memory nothing.

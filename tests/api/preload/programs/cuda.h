@@ -114,6 +114,8 @@ CUresult cuMemAddressFree(CUdeviceptr, std::size_t);
 CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, std::uint64_t, unsigned long long);
 CUresult cuMemUnmap(CUdeviceptr, std::size_t);
 CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
+CUresult cuMemExportToShareableHandle(void*, std::uint64_t, unsigned, unsigned long long);
+CUresult cuMemImportFromShareableHandle(std::uint64_t*, void*, unsigned);
 CUresult cuMemGetAccess(unsigned long long*, const CUmemLocation*, CUdeviceptr);
 CUresult cuMemPoolCreate(CUmemoryPool*, const CUmemPoolProps*);
 CUresult cuMemPoolDestroy(CUmemoryPool);

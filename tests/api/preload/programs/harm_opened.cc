@@ -138,13 +138,29 @@ void open_to_be_read() {
   std::printf("written: %d\n", cuMemcpyHtoD_v2(memory.base(), host, wanted.size()));
 }
 
-// Whose it is cannot be known: a fabric reaches other computers.
-void of_a_fabric() {
-  constexpr int kFabric = 8;
+constexpr int kFabric = 8;  // CU_MEM_HANDLE_TYPE_FABRIC
+
+// As PyTorch makes all that it has, in case others want it.
+void for_a_fabric() {
   use(0);
   Mapped memory(bytes_of_copies());
   memory.add(0, memory.bytes(), kFabric);
-  there_and_back("of a fabric", memory.base(), bytes_of_copies());
+  there_and_back("for a fabric", memory.base(), bytes_of_copies());
+}
+
+// Whose it is cannot be known: a fabric reaches other computers.
+void from_a_fabric() {
+  use(0);
+  Mapped memory(bytes_of_copies());
+  unsigned char handle[64];
+  CHECK(cuMemExportToShareableHandle(handle, memory.create(0, memory.bytes(), kFabric), kFabric, 0));
+  std::uint64_t imported = 0;
+  CHECK(cuMemImportFromShareableHandle(&imported, handle, kFabric));
+  memory.add_again(imported, memory.bytes());
+  memory.open_last({0});
+  there_and_back("from a fabric", memory.base(), bytes_of_copies());
+  memory.take_away();
+  CHECK(cuMemRelease(imported));
 }
 
 void between(const char* what, CUdeviceptr to, CUdeviceptr from, std::size_t bytes, int gpu) {
@@ -330,7 +346,8 @@ const Scenarios kScenarios = {
     {"at_the_same_addresses", {2, at_the_same_addresses}},
     {"closed_to_its_own_gpu", {2, closed_to_its_own_gpu}},
     {"open_to_be_read", {1, open_to_be_read}},
-    {"of_a_fabric", {1, of_a_fabric}},
+    {"for_a_fabric", {1, for_a_fabric}},
+    {"from_a_fabric", {1, from_a_fabric}},
     {"between_gpus", {2, between_gpus}},
     {"to_ordinary_memory", {2, to_ordinary_memory}},
     {"as_the_program_made_it", {1, as_the_program_made_it}},
