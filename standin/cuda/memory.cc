@@ -43,9 +43,9 @@ void* allocate_host(Process& process, MemoryOrigin origin, std::size_t bytes, un
 const Allocation& allocated(Process& process, Address address) {
   process.check_no_capture();
   const Allocation& memory = process.allocations.get(address);
-  if (memory.freed || (memory.origin != MemoryOrigin::device &&
-                       memory.origin != MemoryOrigin::managed &&
-                       memory.origin != MemoryOrigin::pooled))
+  if (memory.freed ||
+      (memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::managed &&
+       memory.origin != MemoryOrigin::pooled))
     refuse(kInvalidValue, "the memory was not allocated by cuMemAlloc");
   return memory;
 }

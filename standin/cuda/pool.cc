@@ -100,11 +100,10 @@ STANDIN_EXPORT Result cuMemPoolCreate(void** where, const void* properties) {
     if (properties == nullptr) refuse(kInvalidValue, "an argument is null");
     const auto& wanted = *static_cast<const PoolProperties*>(properties);
     const int device = device_of(wanted.location);
-    const std::uintptr_t pool =
-        process.pools.create({.ordinal = device,
-                              .gpu = process.contexts.gpu(device).place,
-                              .handle_types = wanted.handle_types,
-                              .access = {}});
+    const std::uintptr_t pool = process.pools.create({.ordinal = device,
+                                                      .gpu = process.contexts.gpu(device).place,
+                                                      .handle_types = wanted.handle_types,
+                                                      .access = {}});
     store(where, reinterpret_cast<void*>(pool));
   });
 }
@@ -132,7 +131,8 @@ STANDIN_EXPORT Result cuMemPoolGetAccess(int* flags, void* pool,
                [&](Process& process) { store(flags, access_of(process, pool, location)); });
 }
 
-STANDIN_BOTH(cuMemAllocAsync, _ptsz, (DevicePointer * where, std::size_t bytes, StreamPointer stream),
+STANDIN_BOTH(cuMemAllocAsync, _ptsz,
+             (DevicePointer * where, std::size_t bytes, StreamPointer stream),
              allocate("cuMemAllocAsync", where, bytes, nullptr, {stream, kZero}))
 STANDIN_BOTH(cuMemAllocFromPoolAsync, _ptsz,
              (DevicePointer * where, std::size_t bytes, void* pool, StreamPointer stream),

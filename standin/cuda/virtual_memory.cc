@@ -135,7 +135,6 @@ STANDIN_EXPORT Result cuMemExportToShareableHandle(void* where, std::uint64_t me
 
 STANDIN_EXPORT Result cuMemImportFromShareableHandle(std::uint64_t* memory, void* handle,
                                                      unsigned type) {
-  return enter("cuMemImportFromShareableHandle", [&](Process& process) {
-    store(memory, import_memory(process, handle, type));
-  });
+  return enter("cuMemImportFromShareableHandle",
+               [&](Process& process) { store(memory, import_memory(process, handle, type)); });
 }

@@ -39,12 +39,12 @@ struct Allocation {
   std::shared_ptr<Segment> segment;  ///< of device, imported, mapped and pooled memory
   /// Of mapped and pooled memory; all memory of a pool shares the pool's.
   std::shared_ptr<GpuAccess> access;
-  int handle_types = 0;         ///< by which it may be shared, of mapped and pooled memory
-  Address reserved;             ///< of mapped memory: the reservation that it lies in
-  Bytes reserved_size;          ///< of that
-  std::uintptr_t pool = 0;      ///< of pooled memory
-  bool freed = false;           ///< of pooled memory: the pool has it back, or will in stream order
-  int opened = 0;                    ///< how often an imported handle was
+  int handle_types = 0;     ///< by which it may be shared, of mapped and pooled memory
+  Address reserved;         ///< of mapped memory: the reservation that it lies in
+  Bytes reserved_size;      ///< of that
+  std::uintptr_t pool = 0;  ///< of pooled memory
+  bool freed = false;       ///< of pooled memory: the pool has it back, or will in stream order
+  int opened = 0;           ///< how often an imported handle was
 };
 
 /// True of memory that only those GPUs may touch to which it was opened.

@@ -30,9 +30,8 @@ void check_end(Process& process, Address begin, Bytes bytes, End end) {
 }
 
 bool is_on_gpu(const Allocation* memory) {
-  return memory != nullptr &&
-         (memory->origin == MemoryOrigin::device || memory->origin == MemoryOrigin::imported ||
-          is_opened(*memory));
+  return memory != nullptr && (memory->origin == MemoryOrigin::device ||
+                               memory->origin == MemoryOrigin::imported || is_opened(*memory));
 }
 
 bool is_managed(const Allocation* memory) {

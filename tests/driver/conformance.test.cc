@@ -136,8 +136,8 @@ TEST_P(DriverConformance, FreedMemoryIsNotFound) {
 
 TEST_P(DriverConformance, StagingMemoryIsFilledFromOnePlaceAndEmptiedByItsOwn) {
   const Contents bytes = pattern(100000, 3);
-  const Address staged = driver().allocate_staging(
-      peer(), {.writer = gpu(), .reader = peer()}, Bytes{bytes.size()});
+  const Address staged =
+      driver().allocate_staging(peer(), {.writer = gpu(), .reader = peer()}, Bytes{bytes.size()});
   const Address source = allocate(gpu(), bytes), target = allocate(host(), Bytes{bytes.size()});
   const StreamHandle into = stream(gpu()), out = stream(peer());
   const EventHandle there = event(gpu());
@@ -158,7 +158,8 @@ TEST_P(DriverConformance, StagingMemoryIsFilledByItsOwnGpuAsWell) {
   const Contents bytes = pattern(100000, 4);
   const Bytes size{bytes.size()};
   driver().open_hop(gpu(), peer(), true);
-  const Address staged = driver().allocate_staging(peer(), {.writer = peer(), .reader = peer()}, size);
+  const Address staged =
+      driver().allocate_staging(peer(), {.writer = peer(), .reader = peer()}, size);
   const Address source = allocate(gpu(), bytes), target = allocate(host(), size);
   const StreamHandle pulls = stream(peer());
 

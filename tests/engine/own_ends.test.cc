@@ -101,7 +101,8 @@ TEST_P(OwnEnds, AreTouchedByRelaysWhereTheyAreOpen) {
   (void)copy(Reach{});
   rig_.synchronize();
 
-  const bool pushed = GetParam().own == End::source && GetParam().destination != std::string("host0");
+  const bool pushed =
+      GetParam().own == End::source && GetParam().destination != std::string("host0");
   EXPECT_EQ(noted_.users.size(), pushed ? 1U : 3U - (GetParam().paths.back() == "host0" ? 1U : 0U));
 }
 

@@ -64,8 +64,7 @@ bool SessionBatches::go_one_way(const ProgramBatch& asked, PlaceId gpu,
         lies_in(next.source, copy.source, copy.bytes))
       continue;
     if (memory_.resolve(copy, gpu, next) || next.pageable() || !next.are_open() ||
-        next.source.memory.place != source ||
-        next.destination.memory.place != destination)
+        next.source.memory.place != source || next.destination.memory.place != destination)
       return false;
     all.push_back(next);
   }

@@ -23,7 +23,7 @@ std::optional<Outcome> SessionMemory::look_at(const Question& question, ProgramE
   if (imported && imported->owner < 0) return Outcome::owner_hidden;
   if (imported && !driver_.imports().mappable(address)) return Outcome::unmappable;
   cuda::MemoryAccess access;
-  const auto found = driver_.find_memory(address, &access);
+  const auto found = driver_.memory().find(address, &access);
   if (!found) return Outcome::unknown_memory;
   end = {*found, imported.has_value()};
   if (found->kind == MemoryKind::managed) return Outcome::managed;
@@ -39,7 +39,8 @@ std::optional<Outcome> SessionMemory::look_at_pinned(const Question& question,
   const bool written = question.use == cuda::OpenedMemory::Use::write;
   if (!RegisteredMemory::of_process().may_be_used(question.address, written))
     return Outcome::own_registration;
-  if (access.context == nullptr && driver_.is_opened(question.address)) return Outcome::own_access;
+  if (access.context == nullptr && driver_.memory().is_opened(question.address))
+    return Outcome::own_access;
   return std::nullopt;
 }
 
@@ -58,7 +59,7 @@ std::optional<Outcome> SessionMemory::look_at_context(const cuda::MemoryAccess& 
 // The stream's GPU makes the direct copy, and the GPU that has the memory all
 // that goes over other paths: only these two need access.
 std::optional<Outcome> SessionMemory::look_at_opened(const Question& question, ProgramEnd& end) {
-  const auto memory = driver_.find_opened(question.address, question.bytes);
+  const auto memory = driver_.memory().find_opened(question.address, question.bytes);
   const PlaceId owner = end.memory.place;
   if (!memory || memory->owner() != streams_.number_of(owner)) return Outcome::own_access;
   for (const PlaceId gpu : {question.gpu, owner})
@@ -70,8 +71,8 @@ std::optional<Outcome> SessionMemory::look_at_opened(const Question& question, P
 std::optional<Outcome> SessionMemory::resolve(const ProgramCopy& asked, PlaceId gpu,
                                               ProgramEnds& ends) {
   using Use = cuda::OpenedMemory::Use;
-  if (const auto against = look_at({asked.destination, asked.bytes, gpu, Use::write},
-                                   ends.destination))
+  if (const auto against =
+          look_at({asked.destination, asked.bytes, gpu, Use::write}, ends.destination))
     return against;
   if (const auto against = look_at({asked.source, asked.bytes, gpu, Use::read}, ends.source))
     return against;

@@ -62,15 +62,8 @@ class CudaDriver final : public Driver {
   void free(Address address) override { memory_.free(address); }
   std::optional<MemoryInfo> find_memory(Address address) override { return memory_.find(address); }
   std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
-  /// As that of CudaMemory.
-  std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access) {
-    return memory_.find(address, access);
-  }
-  std::optional<OpenedMemory> find_opened(Address begin, Bytes bytes) {
-    return memory_.find_opened(begin, bytes);
-  }
-  /// True of an address in such memory, of a host as well.
-  bool is_opened(Address address) { return memory_.is_opened(address); }
+  /// What CUDA knows of memory beyond what the interface has.
+  CudaMemory& memory() { return memory_; }
 
   StreamHandle create_stream(PlaceId gpu) override { return streams_.create(gpu); }
   void destroy_stream(StreamHandle stream) override { streams_.destroy(stream); }

@@ -7,7 +7,7 @@
 namespace polypath::cuda {
 namespace {
 
-constexpr int kToRead = 1, kToWrite = 3;     // CU_MEM_ACCESS_FLAGS
+constexpr int kToRead = 1, kToWrite = 3;  // CU_MEM_ACCESS_FLAGS
 
 std::atomic<bool> imports_from_fabrics{false};
 
@@ -37,8 +37,8 @@ std::optional<OpenedMemory::Part> OpenedMemory::part_at(DevicePointer address) {
   std::array<int, 8> which = {kPointerMemoryType,  kPointerDeviceOrdinal, kPointerPool,
                               kPointerRangeStart,  kPointerRangeSize,     kPointerMappingStart,
                               kPointerMappingSize, kPointerHandleTypes};
-  std::array<void*, 8> data = {&type,      &part.owner, static_cast<void*>(&part.pool),
-                               &part.begin, &part.size, &mapping,
+  std::array<void*, 8> data = {&type,       &part.owner, static_cast<void*>(&part.pool),
+                               &part.begin, &part.size,  &mapping,
                                &mapped,     &handles};
   if (functions().pointer_attributes(8, which.data(), data.data(), address) != kSuccess)
     return std::nullopt;
@@ -87,13 +87,13 @@ int OpenedMemory::access_of(Device gpu, DevicePointer part) const {
   location.id = gpu;
   if (pool_ != nullptr) {
     int flags = 0;
-    const bool known = cuda.pool_access != nullptr &&
-                       cuda.pool_access(&flags, pool_, &location) == kSuccess;
+    const bool known =
+        cuda.pool_access != nullptr && cuda.pool_access(&flags, pool_, &location) == kSuccess;
     return known ? flags : 0;
   }
   unsigned long long flags = 0;
-  const bool known = cuda.memory_access != nullptr &&
-                     cuda.memory_access(&flags, &location, part) == kSuccess;
+  const bool known =
+      cuda.memory_access != nullptr && cuda.memory_access(&flags, &location, part) == kSuccess;
   return known ? static_cast<int>(flags) : 0;
 }
 
@@ -101,9 +101,8 @@ int OpenedMemory::access_of(Device gpu, DevicePointer part) const {
 bool OpenedMemory::is_open_to(Device gpu, Use use) const {
   if (pool_ != nullptr && gpu == owner_) return true;
   const int wanted = use == Use::write ? kToWrite : kToRead;
-  return std::all_of(parts_.begin(), parts_.end(), [&](DevicePointer part) {
-    return (access_of(gpu, part) & wanted) == wanted;
-  });
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [&](DevicePointer part) { return (access_of(gpu, part) & wanted) == wanted; });
 }
 
 }  // namespace polypath::cuda

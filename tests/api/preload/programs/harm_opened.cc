@@ -118,11 +118,9 @@ void closed_to_its_own_gpu() {
   memory.add_again(memory.create(0, memory.bytes()), memory.bytes());
   memory.open_last({1});
   const unsigned char* from = pinned_with(pattern(bytes_of_copies(), 1));
-  std::printf("by its own GPU: %d\n",
-              cuMemcpyHtoD_v2(memory.base(), from, bytes_of_copies()));
+  std::printf("by its own GPU: %d\n", cuMemcpyHtoD_v2(memory.base(), from, bytes_of_copies()));
   use(1);
-  std::printf("by another one: %d\n",
-              cuMemcpyHtoD_v2(memory.base(), from, bytes_of_copies()));
+  std::printf("by another one: %d\n", cuMemcpyHtoD_v2(memory.base(), from, bytes_of_copies()));
 }
 
 void open_to_be_read() {
@@ -153,7 +151,8 @@ void from_a_fabric() {
   use(0);
   Mapped memory(bytes_of_copies());
   unsigned char handle[64];
-  CHECK(cuMemExportToShareableHandle(handle, memory.create(0, memory.bytes(), kFabric), kFabric, 0));
+  CHECK(
+      cuMemExportToShareableHandle(handle, memory.create(0, memory.bytes(), kFabric), kFabric, 0));
   std::uint64_t imported = 0;
   CHECK(cuMemImportFromShareableHandle(&imported, handle, kFabric));
   memory.add_again(imported, memory.bytes());

@@ -84,9 +84,9 @@ class World {
   }
 
   Kind any_kind() {
-    constexpr Kind kKinds[] = {Kind::device,   Kind::device,  Kind::mapped, Kind::pooled,
-                               Kind::pinned,   Kind::pinned,  Kind::registered,
-                               Kind::pageable, Kind::managed};
+    constexpr Kind kKinds[] = {Kind::device,     Kind::device,   Kind::mapped,
+                               Kind::pooled,     Kind::pinned,   Kind::pinned,
+                               Kind::registered, Kind::pageable, Kind::managed};
     return kKinds[chance_.below(std::size(kKinds))];
   }
   Buffer& any_buffer() { return *chance_.of(buffers_); }
