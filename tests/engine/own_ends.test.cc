@@ -46,8 +46,8 @@ struct Case {
 
 class OwnEnds : public testing::TestWithParam<Case> {
  protected:
-  // By streams, over all paths, in a stream of the GPU that has the memory.
-  CopyResult copy(Reach reach) {
+  // Over all paths, in a stream of the GPU that has the memory.
+  CopyResult copy(Reach reach, Executor executor = Executor::stream) {
     const Case& of = GetParam();
     Buffer &source = rig_.buffer(of.source, kBytes), &to = rig_.buffer(of.destination, kBytes);
     const bool inward = of.own == End::destination;
@@ -56,7 +56,7 @@ class OwnEnds : public testing::TestWithParam<Case> {
     const StreamHandle stream = rig_.stream(inward ? of.destination : of.source);
     noted_.gpus[stream] = owner_;
     CopyCall call = rig_.call(to, 0, source, 0, kBytes, stream, {});
-    call.options = forced(of.paths, Executor::stream);
+    call.options = forced(of.paths, executor);
     CopyEnds ends{.destination = to.place, .source = source.place};
     const auto kind = [&](PlaceId place) {
       return rig_.machine().place(place).kind == PlaceKind::host ? MemoryKind::pinned
@@ -95,6 +95,12 @@ TEST_P(OwnEnds, AreTouchedByTheirOwnGpuOnly) {
   EXPECT_EQ(result.plan->shape.paths.size(), 3U);
   EXPECT_EQ(noted_.users, std::set<PlaceId>{owner_});
   EXPECT_THAT(rig_.driver().violations(), IsEmpty());
+}
+
+// A graph would keep their addresses.
+TEST_P(OwnEnds, AreCopiedByStreamsEvenIfAGraphIsAskedFor) {
+  EXPECT_EQ(copy(Reach::only({owner_of_case()}), Executor::graph).executor, Executor::stream);
+  EXPECT_EQ(copy(Reach{}, Executor::graph).executor, Executor::graph);
 }
 
 TEST_P(OwnEnds, AreTouchedByRelaysWhereTheyAreOpen) {

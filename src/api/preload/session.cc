@@ -174,11 +174,10 @@ Fate Session::decide(const ProgramCopy& asked, int unasked) {
 }
 
 // Every message of another process's memory would change all addresses of a
-// graph. Of pools and of virtual addresses other memory may be there by the time
-// that a graph is launched again: graphs are not even made if they are asked for.
+// graph.
 PlanOptions Session::options_for(const ProgramEnds& ends) const {
   PlanOptions options;
-  if (!ends.are_open() || (ends.imported() && !executor_)) options.executor = Executor::stream;
+  if (ends.imported() && !executor_) options.executor = Executor::stream;
   return options;
 }
 
