@@ -1,5 +1,7 @@
 #include "api/preload/session_memory.h"
 
+#include <algorithm>
+
 #include "api/preload/registered_memory.h"
 
 namespace polypath::preload {
@@ -65,6 +67,9 @@ std::optional<Outcome> SessionMemory::look_at_opened(const Question& question, P
   for (const PlaceId gpu : {question.gpu, owner})
     if (!memory->is_open_to(streams_.number_of(gpu), question.use)) return Outcome::own_access;
   end.reach = Reach::only({question.gpu, owner});
+  // It is all there, also where the driver tells of the first mapping only.
+  const Bytes used{question.address.value + question.bytes.value - end.memory.base.value};
+  end.memory.size = std::max(end.memory.size, used);
   return std::nullopt;
 }
 

@@ -57,6 +57,7 @@ class Mapped {
     memories_.clear();
     used_ = 0;
   }
+  /// The number of a memory that is mapped nowhere yet.
   std::uint64_t create(int gpu, std::size_t bytes, int handle_types = 0) {
     const CUmemAllocationProp wanted{.type = 1,
                                      .requestedHandleTypes = handle_types,
@@ -64,7 +65,9 @@ class Mapped {
                                      .win32HandleMetaData = nullptr,
                                      .allocFlags = {}};
     std::uint64_t memory = 0;
-    CHECK(cuMemCreate(&memory, bytes, &wanted, 0));
+    const CUresult result = cuMemCreate(&memory, bytes, &wanted, 0);
+    if (result != 0 && handle_types != 0) cannot_run("there are no such handles of memory");
+    CHECK(result);
     memories_.push_back(memory);
     return memory;
   }
