@@ -146,6 +146,12 @@ struct MemoryInfo {
   MemoryKind kind = MemoryKind::device;
 };
 
+/// The GPUs that copy to and from staging memory.
+struct StagingUsers {
+  PlaceId writer;
+  PlaceId reader;
+};
+
 class Driver {
  public:
   Driver() = default;
@@ -169,11 +175,10 @@ class Driver {
   virtual Address allocate_shareable(PlaceId place, Bytes bytes) { return allocate(place, bytes); }
   /// Frees what allocate returned, once nothing queued uses it.
   virtual void free(Address address) = 0;
-  /// The same for memory that copies by the GPU `writer` fill and copies by the place's own GPU
-  /// empty, and no others. Its free() waits for nothing: the caller knows that nothing uses it any
-  /// more.
-  virtual Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) {
-    (void)writer;
+  /// The same for memory that copies by the users' GPUs fill and empty, and no others. Its free()
+  /// waits for nothing: the caller knows that nothing uses it any more.
+  virtual Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) {
+    (void)users;
     return allocate(place, bytes);
   }
   /// The allocation that contains `address`; none if the driver knows that nothing is there.

@@ -17,8 +17,8 @@ class ForwardingDriver : public Driver {
   Address allocate_zeros(PlaceId place, Bytes bytes) override {
     return real_.allocate_zeros(place, bytes);
   }
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
-    return real_.allocate_staging(place, writer, bytes);
+  Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) override {
+    return real_.allocate_staging(place, users, bytes);
   }
   Address allocate_shareable(PlaceId place, Bytes bytes) override {
     return real_.allocate_shareable(place, bytes);

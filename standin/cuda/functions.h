@@ -117,6 +117,22 @@
   X(cuMemMap, 10020)                          \
   X(cuMemUnmap, 10020)                        \
   X(cuMemSetAccess, 10020)                    \
+  X(cuMemGetAccess, 10020)                    \
+  X(cuMemExportToShareableHandle, 10020)      \
+  X(cuMemImportFromShareableHandle, 10020)    \
+  X(cuMemAllocAsync, 11020)                   \
+  X(cuMemAllocAsync_ptsz, 11020)              \
+  X(cuMemAllocFromPoolAsync, 11020)           \
+  X(cuMemAllocFromPoolAsync_ptsz, 11020)      \
+  X(cuMemFreeAsync, 11020)                    \
+  X(cuMemFreeAsync_ptsz, 11020)               \
+  X(cuMemPoolCreate, 11020)                   \
+  X(cuMemPoolDestroy, 11020)                  \
+  X(cuMemPoolTrimTo, 11020)                   \
+  X(cuMemPoolSetAccess, 11020)                \
+  X(cuMemPoolGetAccess, 11020)                \
+  X(cuDeviceGetDefaultMemPool, 11020)         \
+  X(cuDeviceGetMemPool, 11020)                \
   X(cuIpcGetMemHandle, 4010)                  \
   X(cuIpcOpenMemHandle_v2, 11000)             \
   X(cuIpcOpenMemHandle, 4010)                 \
@@ -186,24 +202,13 @@
 #define STANDIN_UNSUPPORTED_FUNCTIONS(X)           \
   X(cuLibraryGetGlobal, 12000)                     \
   X(cuModuleGetGlobal_v2, 3020)                    \
-  X(cuMemAllocAsync, 11020)                        \
-  X(cuMemAllocFromPoolAsync, 11020)                \
-  X(cuMemFreeAsync, 11020)                         \
-  X(cuMemGetAccess, 10020)                         \
-  X(cuMemExportToShareableHandle, 10020)           \
-  X(cuMemImportFromShareableHandle, 10020)         \
   X(cuMemGetAllocationPropertiesFromHandle, 10020) \
   X(cuMemRetainAllocationHandle, 11000)            \
   X(cuMemGetHandleForAddressRange, 11070)          \
-  X(cuMemPoolCreate, 11020)                        \
-  X(cuMemPoolDestroy, 11020)                       \
   X(cuMemPoolExportPointer, 11020)                 \
   X(cuMemPoolExportToShareableHandle, 11020)       \
   X(cuMemPoolImportFromShareableHandle, 11020)     \
   X(cuMemPoolImportPointer, 11020)                 \
-  X(cuMemPoolSetAccess, 11020)                     \
-  X(cuDeviceGetDefaultMemPool, 11020)              \
-  X(cuDeviceGetMemPool, 11020)                     \
   X(cuMemAdvise, 8000)                             \
   X(cuMemPrefetchAsync, 8000)                      \
   X(cuMemcpy2D_v2, 3020)                           \

@@ -1,5 +1,7 @@
 // Allocation and registration of memory.
 
+#include <vector>
+
 #include "standin/state/process.h"
 
 namespace polypath::standin {
@@ -37,11 +39,13 @@ void* allocate_host(Process& process, MemoryOrigin origin, std::size_t bytes, un
   return reinterpret_cast<void*>(base.value);
 }
 
-// cuMemFree takes managed memory as well.
+// cuMemFree takes managed memory and that of pools as well.
 const Allocation& allocated(Process& process, Address address) {
   process.check_no_capture();
   const Allocation& memory = process.allocations.get(address);
-  if (memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::managed)
+  if (memory.freed ||
+      (memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::managed &&
+       memory.origin != MemoryOrigin::pooled))
     refuse(kInvalidValue, "the memory was not allocated by cuMemAlloc");
   return memory;
 }
@@ -62,13 +66,23 @@ const Allocation& registered_host(Process& process, Address address) {
   return *memory;
 }
 
+Waiting finish_all(Process& process) {
+  std::vector<StreamHandle> streams;
+  for (const auto& entry : process.streams.all()) streams.push_back(entry.second->work);
+  return process.runner->finish(streams);
+}
+
+// A pool keeps what was freed, so that nothing of the runner's own waits.
 Waiting finish_before_free(Process& process, const Allocation& memory) {
+  if (memory.origin == MemoryOrigin::pooled) return finish_all(process);
   return process.runner->finish_before_free(memory.context,
                                             process.contexts.gpu(memory.ordinal).place);
 }
 
 void free_memory(Process& process, Address address) {
-  process.allocations.remove(address, allocated(process, address).origin, kInvalidValue);
+  const MemoryOrigin origin = allocated(process, address).origin;
+  if (origin == MemoryOrigin::pooled) return process.pools.free_now(address);
+  process.allocations.remove(address, origin, kInvalidValue);
 }
 
 void register_host(Process& process, void* begin, std::size_t bytes, unsigned flags) {

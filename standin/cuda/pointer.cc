@@ -31,11 +31,9 @@ enum Attribute : int {
   kMemoryBlockId = 20,
 };
 
-constexpr unsigned kReadWrite = 3;  // CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
-
 bool is_touchable(const Allocation& memory) {
   return memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::imported &&
-         memory.origin != MemoryOrigin::mapped;
+         !is_opened(memory);
 }
 
 // Managed memory counts as a GPU's.
@@ -77,9 +75,24 @@ void ordinal(void* where, const Allocation& memory, Address) { put(where, memory
 void ipc_capable(void* where, const Allocation& memory, Address) {
   put(where, memory.origin == MemoryOrigin::device ? 1U : 0U);
 }
-void begin(void* where, const Allocation& memory, Address) { put(where, memory.base.value); }
-void size(void* where, const Allocation& memory, Address) { put(where, memory.size.value); }
-void none(void* where, const Allocation&, Address) { put(where, std::uint64_t{0}); }
+// Of mapped memory the whole reservation.
+void begin(void* where, const Allocation& memory, Address) {
+  put(where, (memory.reserved_size.value > 0 ? memory.reserved : memory.base).value);
+}
+void size(void* where, const Allocation& memory, Address) {
+  put(where, (memory.reserved_size.value > 0 ? memory.reserved_size : memory.size).value);
+}
+// What CUDA says of these in memory of a pool is not known.
+void mapping_begin(void* where, const Allocation& memory, Address) {
+  put(where, memory.origin == MemoryOrigin::pooled ? std::uint64_t{0} : memory.base.value);
+}
+void mapping_size(void* where, const Allocation& memory, Address) {
+  put(where, memory.origin == MemoryOrigin::pooled ? std::uint64_t{0} : memory.size.value);
+}
+void handle_types(void* where, const Allocation& memory, Address) {
+  put(where, static_cast<std::uint64_t>(memory.handle_types));
+}
+void pool(void* where, const Allocation& memory, Address) { put(where, memory.pool); }
 
 const std::map<int, Answer>& answers() {
   static const auto& table = *new std::map<int, Answer>{
@@ -95,12 +108,12 @@ const std::map<int, Answer>& answers() {
       {kRangeStart, begin},
       {kRangeSize, size},
       {kMapped, constant<1>},
-      {kAllowedHandleTypes, none},
+      {kAllowedHandleTypes, handle_types},
       {kIsGpuDirectRdmaCapable, constant<0>},
-      {kAccessFlags, constant<kReadWrite>},
-      {kMempoolHandle, none},
-      {kMappingSize, size},
-      {kMappingBase, begin},
+      {kAccessFlags, constant<kMayWrite>},
+      {kMempoolHandle, pool},
+      {kMappingSize, mapping_size},
+      {kMappingBase, mapping_begin},
       {kMemoryBlockId, id},
   };
   return table;

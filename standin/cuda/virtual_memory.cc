@@ -7,7 +7,6 @@ namespace {
 
 constexpr int kPinnedOnDevice = 1;  // CU_MEM_ALLOCATION_TYPE_PINNED
 constexpr int kOnDevice = 1;        // CU_MEM_LOCATION_TYPE_DEVICE
-constexpr int kReadWrite = 3;       // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 
 int device_of(const cuda::MemoryLocation& location) {
   if (location.type != kOnDevice) refuse(kNotSupported, "only memory of GPUs is made here");
@@ -26,17 +25,46 @@ void create(Process& process, std::uint64_t* handle, std::size_t size,
     process.collect(process.contexts.gpu(device).place);
     refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
   }
-  *handle = process.virtual_memory.create(device, {size});
+  *handle = process.virtual_memory.create(device, {size}, wanted->handle_types);
 }
 
 void open(Process& process, DevicePointer begin, std::size_t size, const cuda::MemoryUser* users,
           std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    if (users[i].access != kReadWrite) refuse(kNotSupported, "access is to read and to write");
+    const int access = users[i].access;
+    if (access != 0 && access != kMayRead && access != kMayWrite)
+      refuse(kInvalidValue, "there is no such access");
     const int device = device_of(users[i].location);
     (void)process.contexts.gpu(device);
-    process.virtual_memory.open(at(begin), {size}, device);
+    process.virtual_memory.open(at(begin), {size}, device, access);
   }
+}
+
+// CUmemFabricHandle, within a process.
+struct FabricHandle {
+  std::uint64_t memory;
+  unsigned char rest[56];
+};
+
+void export_memory(Process& process, void* where, std::uint64_t memory, unsigned type) {
+  const auto types = static_cast<unsigned>(process.virtual_memory.handle_types_of(memory));
+  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are handles of fabrics only");
+  if ((types & type) == 0) refuse(kInvalidValue, "the memory was not made to be shared so");
+  store(static_cast<FabricHandle*>(where), FabricHandle{.memory = memory, .rest = {}});
+}
+
+std::uint64_t import_memory(Process& process, const void* handle, unsigned type) {
+  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are handles of fabrics only");
+  if (handle == nullptr) refuse(kInvalidValue, "an argument is null");
+  return process.virtual_memory.import(static_cast<const FabricHandle*>(handle)->memory);
+}
+
+int access_of(Process& process, const cuda::MemoryLocation* location, DevicePointer pointer) {
+  if (location == nullptr) refuse(kInvalidValue, "an argument is null");
+  const Allocation& memory = process.allocations.get(at(pointer));
+  if (memory.origin != MemoryOrigin::mapped) refuse(kInvalidValue, "the memory is not mapped");
+  const auto found = memory.access->find(device_of(*location));
+  return found == memory.access->end() ? 0 : found->second;
 }
 
 }  // namespace
@@ -90,4 +118,23 @@ STANDIN_EXPORT Result cuMemSetAccess(DevicePointer begin, std::size_t size,
                                      const cuda::MemoryUser* users, std::size_t count) {
   return enter("cuMemSetAccess",
                [&](Process& process) { open(process, begin, size, users, count); });
+}
+
+STANDIN_EXPORT Result cuMemGetAccess(unsigned long long* flags,
+                                     const cuda::MemoryLocation* location, DevicePointer pointer) {
+  return enter("cuMemGetAccess", [&](Process& process) {
+    store(flags, static_cast<unsigned long long>(access_of(process, location, pointer)));
+  });
+}
+
+STANDIN_EXPORT Result cuMemExportToShareableHandle(void* where, std::uint64_t memory, unsigned type,
+                                                   unsigned long long) {
+  return enter("cuMemExportToShareableHandle",
+               [&](Process& process) { export_memory(process, where, memory, type); });
+}
+
+STANDIN_EXPORT Result cuMemImportFromShareableHandle(std::uint64_t* memory, void* handle,
+                                                     unsigned type) {
+  return enter("cuMemImportFromShareableHandle",
+               [&](Process& process) { store(memory, import_memory(process, handle, type)); });
 }

@@ -104,7 +104,9 @@ Allocation* Allocations::find_import(const SegmentName& name, ContextPointer con
 Bytes Allocations::used(int ordinal) const {
   Bytes used;
   for (const auto& [base, memory] : table_)
-    if (memory.origin == MemoryOrigin::device && memory.ordinal == ordinal) used += memory.size;
+    if ((memory.origin == MemoryOrigin::device || memory.origin == MemoryOrigin::pooled) &&
+        memory.ordinal == ordinal)
+      used += memory.size;
   return used;
 }
 

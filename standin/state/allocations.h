@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "standin/failure.h"
 #include "standin/state/addresses.h"
@@ -20,7 +19,12 @@ enum class MemoryOrigin {
   registered,  ///< cuMemHostRegister: the program's own, as pinned memory
   managed,     ///< cuMemAllocManaged
   mapped,      ///< cuMemMap: of a GPU, and of no context
+  pooled,      ///< cuMemAllocAsync: of a GPU, and of no context
 };
+
+/// CU_MEM_ACCESS_FLAGS by GPU: 1 to read, 3 to write as well. GPUs without an entry may do neither.
+using GpuAccess = std::map<int, int>;
+constexpr int kMayRead = 1, kMayWrite = 3;
 
 struct Allocation {
   MemoryOrigin origin = MemoryOrigin::device;
@@ -32,10 +36,21 @@ struct Allocation {
   std::uint64_t id = 0;
   unsigned flags = 0;
   bool synchronous_copies = false;   ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-  std::shared_ptr<Segment> segment;  ///< of device, imported and mapped memory
-  std::set<int> users;               ///< of mapped memory: the GPUs that may use it
-  int opened = 0;                    ///< how often an imported handle was
+  std::shared_ptr<Segment> segment;  ///< of device, imported, mapped and pooled memory
+  /// Of mapped and pooled memory; all memory of a pool shares the pool's.
+  std::shared_ptr<GpuAccess> access;
+  int handle_types = 0;     ///< by which it may be shared, of mapped and pooled memory
+  Address reserved;         ///< of mapped memory: the reservation that it lies in
+  Bytes reserved_size;      ///< of that
+  std::uintptr_t pool = 0;  ///< of pooled memory
+  bool freed = false;       ///< of pooled memory: the pool has it back, or will in stream order
+  int opened = 0;           ///< how often an imported handle was
 };
+
+/// True of memory that only those GPUs may touch to which it was opened.
+inline bool is_opened(const Allocation& memory) {
+  return memory.origin == MemoryOrigin::mapped || memory.origin == MemoryOrigin::pooled;
+}
 
 /// All memory that the program got from the driver or told it of. The runner holds the same
 /// ranges; here is what only CUDA makes of them.
@@ -50,6 +65,8 @@ class Allocations {
   /// Addresses without memory, and back.
   Address reserve(Bytes size) { return addresses_.take(size); }
   void give_back(Address begin, Bytes size) { addresses_.give_back(begin, size); }
+  /// The same with a number of its own again: a pool hands out memory that was freed before.
+  void renew(Allocation& memory) { memory.id = ++last_id_; }
   /// Memory of a GPU at addresses that were reserved; they stay so when it is removed.
   void add_mapped(PlaceId gpu, Allocation memory);
   /// Memory of a host that all GPUs and the host may touch.

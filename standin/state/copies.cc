@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
+#include <vector>
 
 namespace polypath::standin {
 namespace {
@@ -28,9 +30,8 @@ void check_end(Process& process, Address begin, Bytes bytes, End end) {
 }
 
 bool is_on_gpu(const Allocation* memory) {
-  return memory != nullptr &&
-         (memory->origin == MemoryOrigin::device || memory->origin == MemoryOrigin::imported ||
-          memory->origin == MemoryOrigin::mapped);
+  return memory != nullptr && (memory->origin == MemoryOrigin::device ||
+                               memory->origin == MemoryOrigin::imported || is_opened(*memory));
 }
 
 bool is_managed(const Allocation* memory) {
@@ -56,16 +57,24 @@ Returns asynchronous(const Allocation* to, const Allocation* from, Bytes bytes) 
 // Memory of another GPU, which the stream's own can reach only with peer access; memory mapped from
 // another process comes with it.
 bool reaches(const Context& own, const Allocation& memory) {
-  return memory.origin == MemoryOrigin::imported || memory.origin == MemoryOrigin::mapped ||
+  return memory.origin == MemoryOrigin::imported || is_opened(memory) ||
          memory.ordinal == own.ordinal || own.peers.contains(memory.context);
 }
 
-// Only the GPUs that were given access may use mapped memory; no other GPU may, not even by a
-// detour.
-void check_access(const Process& process, const Allocation* memory, const Stream& stream) {
-  if (memory == nullptr || memory->origin != MemoryOrigin::mapped) return;
-  if (!memory->users.contains(process.contexts.find(stream.context).ordinal))
-    refuse(kInvalidValue, "the GPU has not been given access to mapped memory");
+// Only the GPUs that were given access may use memory that is mapped or of a pool; no other GPU
+// may, not even by a detour. Of host memory that was registered to be read nothing is written.
+void check_access(const Process& process, const Allocation* memory, const Stream& stream,
+                  int wanted) {
+  constexpr unsigned kReadOnly = 8;  // CU_MEMHOSTREGISTER_READ_ONLY
+  if (memory == nullptr) return;
+  if (memory->freed) refuse(kInvalidValue, "the pool has the memory back");
+  if (memory->origin == MemoryOrigin::registered && (memory->flags & kReadOnly) != 0 &&
+      wanted == kMayWrite)
+    refuse(kInvalidValue, "GPUs may only read the memory");
+  if (!is_opened(*memory)) return;
+  const auto access = memory->access->find(process.contexts.find(stream.context).ordinal);
+  if (access == memory->access->end() || (access->second & wanted) != wanted)
+    refuse(kInvalidValue, "the GPU has not been given such access to the memory");
 }
 
 bool is_staged(const Process& process, const Allocation* to, const Allocation* from,
@@ -94,12 +103,34 @@ std::set<ContextPointer> others_of(const Process& process, const Allocation* to,
   return others;
 }
 
-Waiting run(Process& process, const CopyArguments& call, Synchrony synchrony, Stream& stream) {
+void check_ends(Process& process, const CopyArguments& call, const Stream& stream) {
   check_end(process, call.destination, call.bytes, call.destination_end);
   check_end(process, call.source, call.bytes, call.source_end);
+  check_access(process, process.allocations.find(call.destination), stream, kMayWrite);
+  check_access(process, process.allocations.find(call.source), stream, kMayRead);
+}
+
+// Parts that lie in one mapping at both ends: mappings side by side are one range of addresses.
+// They begin at a multiple of every element that fills are made of.
+std::vector<CopyArguments> parts_of(Process& process, const CopyArguments& call) {
+  const auto left_in = [&](Address address, Bytes bytes) {
+    const Allocation* memory = process.allocations.find(address);
+    if (memory == nullptr || memory->origin != MemoryOrigin::mapped) return bytes;
+    return std::min(bytes, Bytes{memory->base.value + memory->size.value - address.value});
+  };
+  std::vector<CopyArguments> parts;
+  for (Bytes done; done < call.bytes; done += parts.back().bytes) {
+    CopyArguments part = call;
+    part.destination = call.destination + done, part.source = call.source + done;
+    part.bytes = left_in(part.destination, left_in(part.source, call.bytes - done));
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+Waiting run(Process& process, const CopyArguments& call, Synchrony synchrony, Stream& stream) {
   const Allocation* to = process.allocations.find(call.destination);
   const Allocation* from = process.allocations.find(call.source);
-  check_access(process, to, stream), check_access(process, from, stream);
   if (is_dropped(process, to, from, stream)) return {};
   const Returns returns = synchrony == Synchrony::synchronous ? synchronous(to, from)
                                                               : asynchronous(to, from, call.bytes);
@@ -109,6 +140,15 @@ Waiting run(Process& process, const CopyArguments& call, Synchrony synchrony, St
       {call.destination, call.source, call.bytes, is_staged(process, to, from, stream)}, returns,
       stream.work);
   for (const ContextPointer other : others) process.streams.hold_back(other, stream);
+  return waiting;
+}
+
+// The last part is over when all are.
+Waiting run_all(Process& process, const CopyArguments& call, Synchrony synchrony, Stream& stream) {
+  const std::vector<CopyArguments> parts = parts_of(process, call);
+  for (const CopyArguments& part : parts) check_ends(process, part, stream);
+  Waiting waiting;
+  for (const CopyArguments& part : parts) waiting = run(process, part, synchrony, stream);
   return waiting;
 }
 
@@ -132,7 +172,7 @@ Waiting enqueue_copy(Process& process, const CopyArguments& call, Synchrony sync
   (void)process.contexts.current();
   Stream& stream = process.stream(argument, WorkKind::copy);
   if (call.bytes.value == 0 || call.destination == call.source) return {};
-  if (!stream.capturing.active()) return run(process, call, synchrony, stream);
+  if (!stream.capturing.active()) return run_all(process, call, synchrony, stream);
   capture(process, call, stream);
   return {};
 }
@@ -144,9 +184,14 @@ Waiting enqueue_fill(Process& process, Address destination, const std::vector<st
   Stream& stream = process.stream(argument, WorkKind::fill);
   if (stream.capturing.active())
     spoil(stream.capturing, kCaptureUnsupported, "graphs here have no fills");
-  if (count == 0) return {};
-  return process.runner->fill(destination, Bytes{element.size()} * count, element,
-                              filling(memory, synchrony), stream.work);
+  const Returns returns = filling(memory, synchrony);
+  const Bytes bytes = Bytes{element.size()} * count;
+  Waiting waiting;
+  for (const CopyArguments& part : parts_of(process, {destination, destination, bytes})) {
+    check_access(process, &process.allocations.get(part.destination), stream, kMayWrite);
+    waiting = process.runner->fill(part.destination, part.bytes, element, returns, stream.work);
+  }
+  return waiting;
 }
 
 }  // namespace polypath::standin

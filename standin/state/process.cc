@@ -21,6 +21,7 @@ Process::Process(const StandInSettings& chosen)
       streams(*runner, contexts, chosen.chaos.has_value()),
       allocations(*runner, chosen.chaos.has_value()),
       virtual_memory(allocations),
+      pools(*runner, allocations),
       graphs(*runner, chosen.chaos.has_value()),
       owners(chosen.exclusive) {
   const auto hosts = machine.places_of(PlaceKind::host);

@@ -12,6 +12,7 @@
 #include "standin/state/contexts.h"
 #include "standin/state/graphs.h"
 #include "standin/state/owners.h"
+#include "standin/state/pools.h"
 #include "standin/state/runner.h"
 #include "standin/state/streams.h"
 #include "standin/state/virtual_memory.h"
@@ -48,6 +49,7 @@ class Process {
   Streams streams;
   Allocations allocations;
   VirtualMemory virtual_memory;
+  Pools pools;
   Graphs graphs;
   Owners owners;
 

@@ -12,9 +12,16 @@ void check_size(Bytes size) {
 
 }  // namespace
 
-std::uint64_t VirtualMemory::create(int ordinal, Bytes size) {
+std::uint64_t VirtualMemory::create(int ordinal, Bytes size, int handle_types) {
   check_size(size);
-  physical_[++last_] = {ordinal, size, Segment::create(size)};
+  physical_[++last_] = {ordinal, size, handle_types, Segment::create(size)};
+  return last_;
+}
+
+std::uint64_t VirtualMemory::import(std::uint64_t handle) {
+  Physical imported = find(handle);
+  imported.mappings = 0, imported.imported = true;
+  physical_[++last_] = std::move(imported);
   return last_;
 }
 
@@ -45,7 +52,7 @@ Address VirtualMemory::reserve(Bytes size) {
 
 void VirtualMemory::free_address(Address begin, Bytes size) {
   const auto found = reserved_.find(begin);
-  if (found == reserved_.end() || found->second != size || mapped_.contains(begin))
+  if (found == reserved_.end() || found->second != size || allocations_.overlaps(begin, size))
     refuse(kInvalidValue, "the addresses are not reserved, or in use");
   allocations_.give_back(begin, size);
   reserved_.erase(found);
@@ -53,43 +60,57 @@ void VirtualMemory::free_address(Address begin, Bytes size) {
 
 void VirtualMemory::map(Address begin, Bytes size, std::uint64_t handle, PlaceId gpu) {
   const Physical& memory = find(handle);
-  const auto reserved = reserved_.find(begin);
-  if (reserved == reserved_.end() || reserved->second != size || memory.size != size ||
-      mapped_.contains(begin))
-    refuse(kInvalidValue, "memory is mapped as a whole, at addresses reserved for it");
+  const auto after = reserved_.upper_bound(begin);
+  if (after == reserved_.begin() || memory.size != size)
+    refuse(kInvalidValue, "memory is mapped as a whole, at addresses that were reserved");
+  const auto& [reserved, reserved_size] = *std::prev(after);
+  if (begin + size > reserved + reserved_size || allocations_.overlaps(begin, size))
+    refuse(kInvalidValue, "the addresses are not reserved, or taken");
   Allocation mapped;
   mapped.origin = MemoryOrigin::mapped;
   mapped.base = begin, mapped.size = size;
+  mapped.reserved = reserved, mapped.reserved_size = reserved_size;
   mapped.ordinal = memory.ordinal;
   mapped.segment = memory.segment;
+  mapped.handle_types = memory.handle_types;
+  mapped.access = std::make_shared<GpuAccess>();
   allocations_.add_mapped(gpu, std::move(mapped));
   ++physical_[handle].mappings;
   mapped_[begin] = handle;
 }
 
-Allocation& VirtualMemory::mapped_at(Address begin, Bytes size) {
-  const auto found = mapped_.find(begin);
-  if (found == mapped_.end() || reserved_.at(begin) != size)
-    refuse(kInvalidValue, "nothing is mapped there");
-  return allocations_.get(begin);
+std::vector<Address> VirtualMemory::mappings_in(Address begin, Bytes size) {
+  std::vector<Address> found;
+  const Address end = begin + size;
+  for (Address at = begin; at < end; at = at + allocations_.get(at).size) {
+    if (!mapped_.contains(at)) refuse(kInvalidValue, "no mapping begins there");
+    if (at + allocations_.get(at).size > end) refuse(kInvalidValue, "a mapping ends beyond that");
+    found.push_back(at);
+  }
+  if (found.empty()) refuse(kInvalidValue, "nothing is mapped there");
+  return found;
 }
 
-void VirtualMemory::unmap(Address begin, Bytes size) {
-  (void)mapped_at(begin, size);
+void VirtualMemory::unmap_one(Address begin) {
   allocations_.remove(begin, MemoryOrigin::mapped, kInvalidValue);
   const std::uint64_t handle = mapped_.extract(begin).mapped();
   --physical_[handle].mappings;
   give_up_if_unused(handle);
 }
 
-void VirtualMemory::open(Address begin, Bytes size, int ordinal) {
-  mapped_at(begin, size).users.insert(ordinal);
+void VirtualMemory::unmap(Address begin, Bytes size) {
+  for (const Address mapping : mappings_in(begin, size)) unmap_one(mapping);
+}
+
+void VirtualMemory::open(Address begin, Bytes size, int ordinal, int access) {
+  for (const Address mapping : mappings_in(begin, size))
+    (*allocations_.get(mapping).access)[ordinal] = access;
 }
 
 Bytes VirtualMemory::used(int ordinal) const {
   Bytes used;
   for (const auto& [handle, memory] : physical_)
-    if (memory.ordinal == ordinal) used += memory.size;
+    if (memory.ordinal == ordinal && !memory.imported) used += memory.size;
   return used;
 }
 

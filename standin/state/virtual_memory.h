@@ -3,6 +3,7 @@
 // GPUs, and given back piece by piece. None of that waits for anything.
 
 #include <map>
+#include <vector>
 
 #include "standin/state/allocations.h"
 
@@ -16,20 +17,27 @@ class VirtualMemory {
   explicit VirtualMemory(Allocations& allocations) : allocations_(allocations) {}
 
   /// Memory of the GPU at no address; its handle. Refuses (invalid value) sizes that do not fit.
-  std::uint64_t create(int ordinal, Bytes size);
+  std::uint64_t create(int ordinal, Bytes size, int handle_types);
+  /// Another handle of the same memory, as another process would get it.
+  std::uint64_t import(std::uint64_t handle);
   /// It lives on where it is mapped.
   void release(std::uint64_t handle);
 
   [[nodiscard]] Address reserve(Bytes size);
   void free_address(Address begin, Bytes size);
 
-  /// Refuses (invalid value) addresses that are not reserved, or taken.
+  /// Refuses (invalid value) addresses that are not reserved, or taken. Memory may be mapped at
+  /// several addresses, and several memories in one reservation.
   void map(Address begin, Bytes size, std::uint64_t handle, PlaceId gpu);
+  /// One or more whole mappings without a gap.
   void unmap(Address begin, Bytes size);
-  /// The GPU may use what is mapped there.
-  void open(Address begin, Bytes size, int ordinal);
+  /// What the GPU may do with whole mappings.
+  void open(Address begin, Bytes size, int ordinal, int access);
 
   [[nodiscard]] int ordinal_of(std::uint64_t handle) const { return find(handle).ordinal; }
+  [[nodiscard]] int handle_types_of(std::uint64_t handle) const {
+    return find(handle).handle_types;
+  }
   /// Bytes of a GPU that are not given back.
   [[nodiscard]] Bytes used(int ordinal) const;
 
@@ -37,13 +45,17 @@ class VirtualMemory {
   struct Physical {
     int ordinal = 0;
     Bytes size;
+    int handle_types = 0;
     std::shared_ptr<Segment> segment;
     bool released = false;
     int mappings = 0;
+    bool imported = false;  ///< it counts as that of the first handle
   };
 
   [[nodiscard]] const Physical& find(std::uint64_t handle) const;
-  Allocation& mapped_at(Address begin, Bytes size);
+  /// The whole mappings that fill the range, in order; refuses any other range.
+  [[nodiscard]] std::vector<Address> mappings_in(Address begin, Bytes size);
+  void unmap_one(Address begin);
   void give_up_if_unused(std::uint64_t handle);
 
   Allocations& allocations_;

@@ -136,7 +136,8 @@ TEST_P(DriverConformance, FreedMemoryIsNotFound) {
 
 TEST_P(DriverConformance, StagingMemoryIsFilledFromOnePlaceAndEmptiedByItsOwn) {
   const Contents bytes = pattern(100000, 3);
-  const Address staged = driver().allocate_staging(peer(), gpu(), Bytes{bytes.size()});
+  const Address staged =
+      driver().allocate_staging(peer(), {.writer = gpu(), .reader = peer()}, Bytes{bytes.size()});
   const Address source = allocate(gpu(), bytes), target = allocate(host(), Bytes{bytes.size()});
   const StreamHandle into = stream(gpu()), out = stream(peer());
   const EventHandle there = event(gpu());
@@ -157,12 +158,33 @@ TEST_P(DriverConformance, StagingMemoryIsFilledByItsOwnGpuAsWell) {
   const Contents bytes = pattern(100000, 4);
   const Bytes size{bytes.size()};
   driver().open_hop(gpu(), peer(), true);
-  const Address staged = driver().allocate_staging(peer(), peer(), size);
+  const Address staged =
+      driver().allocate_staging(peer(), {.writer = peer(), .reader = peer()}, size);
   const Address source = allocate(gpu(), bytes), target = allocate(host(), size);
   const StreamHandle pulls = stream(peer());
 
   driver().copy({staged, peer(), source, gpu(), size, {}, true}, pulls);
   driver().copy({target, host(), staged, peer(), size, {}}, pulls);
+
+  EXPECT_EQ(read(target, bytes.size()), bytes);
+  driver().free(staged);
+}
+
+// A GPU pulls what the place's own GPU has brought there.
+TEST_P(DriverConformance, StagingMemoryIsEmptiedByTheGpuThatPulls) {
+  const Contents bytes = pattern(100000, 5);
+  const Bytes size{bytes.size()};
+  driver().open_hop(peer(), gpu(), true);
+  const Address staged =
+      driver().allocate_staging(peer(), {.writer = peer(), .reader = gpu()}, size);
+  const Address source = allocate(host(), bytes), target = allocate(gpu(), size);
+  const StreamHandle brings = stream(peer()), pulls = stream(gpu());
+  const EventHandle there = event(peer());
+
+  driver().copy({staged, peer(), source, host(), size, {}}, brings);
+  driver().record(there, brings);
+  driver().wait(pulls, there);
+  driver().copy({target, gpu(), staged, peer(), size, {}, true}, pulls);
 
   EXPECT_EQ(read(target, bytes.size()), bytes);
   driver().free(staged);

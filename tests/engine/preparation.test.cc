@@ -311,9 +311,9 @@ class SlowDriver final : public ForwardingDriver {
 class StagingDriver final : public ForwardingDriver {
  public:
   using ForwardingDriver::ForwardingDriver;
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
+  Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) override {
     ++rings;
-    return ForwardingDriver::allocate_staging(place, writer, bytes);
+    return ForwardingDriver::allocate_staging(place, users, bytes);
   }
   std::atomic<int> rings{0};
 };

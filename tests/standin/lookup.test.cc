@@ -145,9 +145,7 @@ TEST(StandInLookup, UcxFindsAllItAsksFor) {
 }
 
 TEST(StandInLookup, WhatIsNotDoneSaysSo) {
-  void* pool = nullptr;
-
-  EXPECT_EQ(cu("cuMemPoolCreate", &pool, nullptr), standin::kNotSupported);
+  EXPECT_EQ(cu("cuMemPoolImportPointer"), standin::kNotSupported);
   EXPECT_EQ(cu("cuMemAdvise"), standin::kNotSupported);
 }
 

@@ -22,10 +22,23 @@ class StandInVirtualMemory : public StandIn {
   static Result map(DevicePointer begin, std::uint64_t memory, std::size_t size = kUnit) {
     return cu("cuMemMap", begin, size, std::size_t{0}, memory, 0ULL);
   }
-  static Result open(DevicePointer begin, int gpu) {
+  static Result open(DevicePointer begin, int gpu, std::size_t size = kUnit) {
     cuda::MemoryUser user;
     user.location.id = gpu;
-    return cu("cuMemSetAccess", begin, kUnit, &user, std::size_t{1});
+    return cu("cuMemSetAccess", begin, size, &user, std::size_t{1});
+  }
+  static unsigned long long access(DevicePointer pointer, int gpu) {
+    unsigned long long flags = 99;
+    cuda::MemoryLocation location;
+    location.id = gpu;
+    EXPECT_EQ(cu("cuMemGetAccess", &flags, &location, pointer), 0);
+    return flags;
+  }
+  static std::size_t attribute(int which, DevicePointer pointer) {
+    std::size_t value = 0;
+    void* where = &value;
+    EXPECT_EQ(cu("cuPointerGetAttribute", where, which, pointer), 0);
+    return value;
   }
   static std::size_t free_bytes() {
     std::size_t free = 0, total = 0;
@@ -84,6 +97,70 @@ TEST_F(StandInVirtualMemory, RefusesWhatDoesNotFit) {
   EXPECT_EQ(cu("cuMemRelease", memory), 0);
   EXPECT_EQ(cu("cuMemRelease", memory), cuda::kInvalidValue);
   EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), 0);
+}
+
+TEST_F(StandInVirtualMemory, SaysWhoMayUseIt) {
+  std::uint64_t memory = 0;
+  ASSERT_EQ(create(&memory, kUnit, 0), 0);
+  const DevicePointer begin = reserve(kUnit);
+  ASSERT_EQ(map(begin, memory), 0);
+
+  EXPECT_EQ(access(begin, 0), 0U);
+  ASSERT_EQ(open(begin, 0), 0);
+  EXPECT_EQ(access(begin + 7, 0), 3U);
+  EXPECT_EQ(access(begin, 1), 0U);
+
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), 0);
+}
+
+TEST_F(StandInVirtualMemory, SeveralMemoriesAreOneRangeOfAddresses) {
+  constexpr int kRangeStart = 11, kRangeSize = 12, kMappingSize = 18, kMappingBase = 19;
+  std::uint64_t first = 0, second = 0;
+  ASSERT_EQ(create(&first, kUnit, 0), 0);
+  ASSERT_EQ(create(&second, kUnit, 0), 0);
+  const DevicePointer begin = reserve(3 * kUnit);
+  ASSERT_EQ(map(begin, first), 0);
+  ASSERT_EQ(map(begin + kUnit, second), 0);
+  ASSERT_EQ(open(begin, 0, 2 * kUnit), 0);
+  const Contents bytes = pattern(kUnit, 1);
+
+  write(begin + kUnit / 2, bytes);
+  EXPECT_EQ(read(begin + kUnit / 2, kUnit), bytes);
+  EXPECT_EQ(attribute(kRangeStart, begin + kUnit), begin);
+  EXPECT_EQ(attribute(kRangeSize, begin + kUnit), 3 * kUnit);
+  EXPECT_EQ(attribute(kMappingBase, begin + kUnit + 1), begin + kUnit);
+  EXPECT_EQ(attribute(kMappingSize, begin + kUnit + 1), kUnit);
+  EXPECT_EQ(cu("cuMemcpyDtoD_v2", begin, begin + kUnit + kSmall, kUnit), cuda::kInvalidValue);
+
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit / 2), cuda::kInvalidValue);
+  EXPECT_EQ(cu("cuMemUnmap", begin, 2 * kUnit), 0);
+  EXPECT_EQ(cu("cuMemRelease", first), 0);
+  EXPECT_EQ(cu("cuMemRelease", second), 0);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, 3 * kUnit), 0);
+}
+
+TEST_F(StandInVirtualMemory, IsTheSameWhereverItIsMapped) {
+  std::uint64_t memory = 0;
+  ASSERT_EQ(create(&memory, kUnit, 0), 0);
+  const DevicePointer begin = reserve(2 * kUnit);
+  ASSERT_EQ(map(begin, memory), 0);
+  ASSERT_EQ(map(begin + kUnit, memory), 0);
+  ASSERT_EQ(open(begin, 0, 2 * kUnit), 0);
+  const Contents bytes = pattern(kSmall, 1);
+
+  write(begin, bytes);
+  EXPECT_EQ(read(begin + kUnit, kSmall), bytes);
+
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+  ASSERT_EQ(map(begin, memory), 0);
+  EXPECT_EQ(access(begin, 0), 0U);
+  ASSERT_EQ(open(begin, 0), 0);
+  EXPECT_EQ(read(begin, kSmall), bytes);
+  EXPECT_EQ(cu("cuMemUnmap", begin, 2 * kUnit), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(cu("cuMemAddressFree", begin, 2 * kUnit), 0);
 }
 
 // Also of a capture (results/h200x2/capture.json).

@@ -10,8 +10,8 @@ class ForwardingDriver : public polypath::ForwardingDriver {
  public:
   using polypath::ForwardingDriver::ForwardingDriver;
 
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
-    return Driver::allocate_staging(place, writer, bytes);
+  Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) override {
+    return Driver::allocate_staging(place, users, bytes);
   }
   bool is_open(PlaceId place) override { return Driver::is_open(place); }
 };

@@ -88,8 +88,12 @@ struct LaunchConfig {
     (DevicePointer*, std::size_t, void*, StreamPointer))                                          \
   X(cuMemCreate, "cuMemCreate", 10020, 0,                                                         \
     (std::uint64_t*, std::size_t, const void*, unsigned long long))                               \
+  X(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0,                   \
+    (std::uint64_t*, void*, unsigned))                                                            \
   X(cuMemFree_v2, "cuMemFree", 3020, 0, (DevicePointer))                                          \
   X(cuMemFreeHost, "cuMemFreeHost", 2000, 0, (void*))                                             \
+  X(cuMemHostRegister, "cuMemHostRegister", 4000, 0, (void*, std::size_t, unsigned))              \
+  X(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0, (void*, std::size_t, unsigned))           \
   X(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0, (void*))                                 \
   X(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0, (DevicePointer, StreamPointer))                   \
   X(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1, (DevicePointer, StreamPointer))              \

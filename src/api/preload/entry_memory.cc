@@ -2,7 +2,9 @@
 
 #include "api/preload/interposer.h"
 #include "api/preload/real_driver.h"
+#include "api/preload/registered_memory.h"
 #include "api/preload/shared_memory.h"
+#include "driver/cuda/opened_memory.h"
 
 namespace polypath::preload {
 namespace {
@@ -17,8 +19,18 @@ void wait_for_copies_of(DevicePointer address) {
   Interposer::get().wait_for_copies_of({static_cast<std::uintptr_t>(address)});
 }
 
-void wait_for_copies_of(const void* address) {
-  Interposer::get().wait_for_copies_of({reinterpret_cast<std::uintptr_t>(address)});
+Address host_address(const void* memory) { return {reinterpret_cast<std::uintptr_t>(memory)}; }
+
+void wait_for_copies_of(const void* memory) {
+  Interposer::get().wait_for_copies_of(host_address(memory));
+}
+
+template <auto Register>
+Result register_memory(void* memory, std::size_t bytes, unsigned flags) {
+  const Result result = (real().*Register)(memory, bytes, flags);
+  if (result == cuda::kSuccess)
+    RegisteredMemory::of_process().registered(host_address(memory), {bytes}, flags);
+  return result;
 }
 
 template <auto Open>
@@ -87,6 +99,13 @@ Result cuMemCreate(std::uint64_t* memory, std::size_t bytes, const void* propert
                          [&] { return real().cuMemCreate(memory, bytes, properties, flags); });
 }
 
+Result cuMemImportFromShareableHandle(std::uint64_t* memory, void* handle, unsigned type) {
+  const Result result = real().cuMemImportFromShareableHandle(memory, handle, type);
+  if (result == cuda::kSuccess && type == cuda::kFabricHandles)
+    cuda::OpenedMemory::note_fabric_import();
+  return result;
+}
+
 Result cuMemFree_v2(DevicePointer address) {
   note_free(address);
   wait_for_copies_of(address);
@@ -98,9 +117,19 @@ Result cuMemFreeHost(void* memory) {
   return real().cuMemFreeHost(memory);
 }
 
+Result cuMemHostRegister(void* memory, std::size_t bytes, unsigned flags) {
+  return register_memory<&RealFunctions::cuMemHostRegister>(memory, bytes, flags);
+}
+
+Result cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags) {
+  return register_memory<&RealFunctions::cuMemHostRegister_v2>(memory, bytes, flags);
+}
+
 Result cuMemHostUnregister(void* memory) {
   wait_for_copies_of(memory);
-  return real().cuMemHostUnregister(memory);
+  const Result result = real().cuMemHostUnregister(memory);
+  if (result == cuda::kSuccess) RegisteredMemory::of_process().unregistered(host_address(memory));
+  return result;
 }
 
 // In the order of the stream, into which copies are joined: nothing is waited for.

@@ -20,7 +20,8 @@
   X(pageable, "pageable memory, too small for windows")                             \
   X(few_cpus, "pageable memory, too few CPUs for windows")                          \
   X(managed, "managed memory")                                                      \
-  X(own_access, "memory from a pool or with virtual addresses of its own")          \
+  X(own_access, "memory of a pool or of virtual addresses, closed to this copy")    \
+  X(own_registration, "host memory registered for some uses only")                  \
   X(owner_unknown, "memory of a process that does not run under Polypath")          \
   X(owner_hidden, "memory of another process on a GPU that this one does not see")  \
   X(unmappable, "memory of another process that could not be mapped a second time") \

@@ -12,6 +12,7 @@ namespace polypath::preload {
 struct ProgramEnd {
   MemoryInfo memory;
   bool imported = false;  ///< from another process
+  Reach reach = {};
   [[nodiscard]] bool is_device() const { return memory.kind == MemoryKind::device; }
 };
 
@@ -21,6 +22,10 @@ struct ProgramEnds {
     return destination.memory.kind == MemoryKind::pageable ||
            source.memory.kind == MemoryKind::pageable;
   }
+  /// Any GPU may touch both.
+  [[nodiscard]] bool are_open() const {
+    return destination.reach.everyone() && source.reach.everyone();
+  }
   [[nodiscard]] bool imported() const { return destination.imported || source.imported; }
   /// The driver's blocking calls do not wait for such copies.
   [[nodiscard]] bool between_gpus() const { return destination.is_device() && source.is_device(); }
@@ -28,7 +33,9 @@ struct ProgramEnds {
     return {.destination = destination.memory.place,
             .source = source.memory.place,
             .destination_kind = destination.memory.kind,
-            .source_kind = source.memory.kind};
+            .source_kind = source.memory.kind,
+            .destination_reach = destination.reach,
+            .source_reach = source.reach};
   }
 };
 

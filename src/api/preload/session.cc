@@ -77,7 +77,7 @@ Session::Session(const Settings& settings)
       imports_(opened_.machine(), driver_, streams_, settings.prepare == "background"),
       uses_(settings_, driver_, engine_),
       batches_(driver_, engine_, streams_, memory_),
-      order_(driver_),
+      order_(driver_, streams_),
       executor_(parse_executor(settings.executor)) {
   if (!opened_.note().empty()) log(LogLevel::info, opened_.note());
   check_that_ends_are_seen(driver_);
@@ -157,7 +157,7 @@ Fate Session::decide(const ProgramCopy& asked, int unasked) {
   const StreamHandle stream = streams_.handle_of(asked.stream, *gpu);
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   ProgramEnds ends;
-  if (const auto against = memory_.resolve(asked, ends)) {
+  if (const auto against = memory_.resolve(asked, *gpu, ends)) {
     if (*against == Outcome::same_memory || *against == Outcome::few_cpus ||
         *against == Outcome::pageable)
       recent_.remember(asked, *against);

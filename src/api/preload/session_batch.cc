@@ -25,13 +25,13 @@ Outcome SessionBatches::copy(const ProgramBatch& asked, Taken& taken) {
   if (driver_.is_capturing(stream)) return Outcome::capturing;
   const ProgramCopy first = asked.copy(0);
   ProgramEnds ends;
-  if (const auto against = memory_.resolve(first, ends)) return *against;
+  if (const auto against = memory_.resolve(first, *gpu, ends)) return *against;
   const CopyCall call = call_of(first, stream, *gpu);
-  if (ends.pageable() ||
+  if (ends.pageable() || !ends.are_open() ||
       !engine_.may_take_batch(call, ends.for_engine(), asked.sizes.size(), asked.bytes()))
     return Outcome::form;
   std::vector<ProgramEnds> all{ends};
-  if (!go_one_way(asked, all)) return Outcome::form;
+  if (!go_one_way(asked, *gpu, all)) return Outcome::form;
   const ProgramQuestion question{first, *gpu, ends, Decision{.call = call}};
   if (!streams_.waits_for_nobody(question, SessionStreams::Polling::no)) return Outcome::pending;
   if (!take(asked, call)) return Outcome::form;
@@ -49,7 +49,8 @@ bool SessionBatches::take(const ProgramBatch& asked, const CopyCall& first) {
 
 // True if all go the first one's way, between memories that all GPUs reach.
 // Those of the first copy are in `all`, and the others are added.
-bool SessionBatches::go_one_way(const ProgramBatch& asked, std::vector<ProgramEnds>& all) {
+bool SessionBatches::go_one_way(const ProgramBatch& asked, PlaceId gpu,
+                                std::vector<ProgramEnds>& all) {
   const auto lies_in = [](const ProgramEnd& end, Address address, Bytes bytes) {
     return end.memory.base <= address &&
            address.value + bytes.value <= end.memory.base.value + end.memory.size.value;
@@ -62,8 +63,8 @@ bool SessionBatches::go_one_way(const ProgramBatch& asked, std::vector<ProgramEn
     if (lies_in(next.destination, copy.destination, copy.bytes) &&
         lies_in(next.source, copy.source, copy.bytes))
       continue;
-    if (memory_.resolve(copy, next) || next.pageable() || next.source.memory.place != source ||
-        next.destination.memory.place != destination)
+    if (memory_.resolve(copy, gpu, next) || next.pageable() || !next.are_open() ||
+        next.source.memory.place != source || next.destination.memory.place != destination)
       return false;
     all.push_back(next);
   }

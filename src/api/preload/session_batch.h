@@ -31,7 +31,8 @@ class SessionBatches {
   [[nodiscard]] Outcome copy(const ProgramBatch& asked, Taken& taken);
 
  private:
-  [[nodiscard]] bool go_one_way(const ProgramBatch& asked, std::vector<ProgramEnds>& all);
+  [[nodiscard]] bool go_one_way(const ProgramBatch& asked, PlaceId gpu,
+                                std::vector<ProgramEnds>& all);
   [[nodiscard]] bool take(const ProgramBatch& asked, const CopyCall& first);
 
   cuda::CudaDriver& driver_;

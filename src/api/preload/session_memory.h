@@ -20,14 +20,26 @@ class SessionMemory {
                 SessionStreams& streams)
       : settings_(settings), driver_(driver), engine_(engine), streams_(streams) {}
 
-  /// Finds the copy's ends. Returns why it has to be native; none if its plan
-  /// decides.
-  [[nodiscard]] std::optional<Outcome> resolve(const ProgramCopy& asked, ProgramEnds& ends);
+  /// Finds the ends of a copy in a stream of `gpu`. Returns why it has to be native; none if its
+  /// plan decides.
+  [[nodiscard]] std::optional<Outcome> resolve(const ProgramCopy& asked, PlaceId gpu,
+                                               ProgramEnds& ends);
 
  private:
-  [[nodiscard]] std::optional<Outcome> look_at(Address address, Bytes bytes, ProgramEnd& end);
-  [[nodiscard]] std::optional<Outcome> look_at_access(const cuda::MemoryAccess& access,
-                                                      PlaceId gpu);
+  /// An end's bytes, and what a stream of `gpu` does with them.
+  struct Question {
+    Address address;
+    Bytes bytes;
+    PlaceId gpu;
+    cuda::OpenedMemory::Use use;
+  };
+
+  [[nodiscard]] std::optional<Outcome> look_at(const Question& question, ProgramEnd& end);
+  [[nodiscard]] std::optional<Outcome> look_at_pinned(const Question& question,
+                                                      const cuda::MemoryAccess& access);
+  [[nodiscard]] std::optional<Outcome> look_at_context(const cuda::MemoryAccess& access,
+                                                       PlaceId gpu);
+  [[nodiscard]] std::optional<Outcome> look_at_opened(const Question& question, ProgramEnd& end);
 
   const Settings& settings_;
   cuda::CudaDriver& driver_;

@@ -13,7 +13,8 @@ std::vector<PlaceId> SessionOrder::other_gpus(const ProgramQuestion& question) {
 // The owner of imported memory has its streams in another process. A stream
 // that is captured beside the default one must not be disturbed.
 bool SessionOrder::may_order_with(const ProgramEnd& end) {
-  return !end.imported && !driver_.is_capturing(driver_.foreign_stream(end.memory.place, 0));
+  return !end.imported && streams_.has_default_stream(end.memory.place) &&
+         !driver_.is_capturing(driver_.foreign_stream(end.memory.place, 0));
 }
 
 void SessionOrder::order(const CopyCall& call, const std::vector<PlaceId>& others, bool before) {

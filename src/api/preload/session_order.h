@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/preload/program_ends.h"
+#include "api/preload/session_streams.h"
 #include "driver/cuda/cuda_driver.h"
 #include "engine/execute/events.h"
 
@@ -15,7 +16,8 @@ namespace polypath::preload {
 /// Thread-safe.
 class SessionOrder {
  public:
-  explicit SessionOrder(cuda::CudaDriver& driver) : driver_(driver), ordered_(driver) {}
+  SessionOrder(cuda::CudaDriver& driver, const SessionStreams& streams)
+      : driver_(driver), streams_(streams), ordered_(driver) {}
 
   /// Enqueues the copy by `enqueue`, with the default streams of both its GPUs
   /// in order with it.
@@ -35,6 +37,7 @@ class SessionOrder {
   void order(const CopyCall& call, const std::vector<PlaceId>& others, bool before);
 
   cuda::CudaDriver& driver_;
+  const SessionStreams& streams_;
   std::mutex mutex_;
   EventSet ordered_;
 };

@@ -74,7 +74,8 @@ bool SessionStreams::is_idle(const ProgramQuestion& question, StreamWatch::Order
   if (order == StreamWatch::Order::alone) return true;
   std::vector<PlaceId> gpus{gpu};
   for (const ProgramEnd& end : {ends.source, ends.destination})
-    if (asked.stream == nullptr && end.is_device() && !end.imported)
+    if (asked.stream == nullptr && end.is_device() && !end.imported &&
+        has_default_stream(end.memory.place))
       gpus.push_back(end.memory.place);
   return std::all_of(gpus.begin(), gpus.end(),
                      [this](PlaceId each) { return is_finished(each, nullptr); });

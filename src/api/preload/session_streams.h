@@ -30,6 +30,12 @@ class SessionStreams {
     return is_default_stream(stream) ? context_of(gpu) : nullptr;
   }
 
+  /// False if nothing of the program's can be in the GPU's default stream, as it has no context
+  /// there. Memory that belongs to no context may be such a GPU's.
+  [[nodiscard]] bool has_default_stream(PlaceId gpu) const {
+    return cuda::is_active(number_of(gpu));
+  }
+
   /// Whether a wait is worth it: some work may end a moment later.
   enum class Polling { no, yes };
   /// True if nothing that the copy's stream waits for can wait for the program

@@ -50,6 +50,9 @@
   X(memory_unmap, cuMemUnmap, 10020, (DevicePointer, std::size_t))                                 \
   X(memory_open, cuMemSetAccess, 10020,                                                            \
     (DevicePointer, std::size_t, const MemoryUser*, std::size_t))                                  \
+  X(memory_access, cuMemGetAccess, 10020,                                                          \
+    (unsigned long long*, const MemoryLocation*, DevicePointer))                                   \
+  X(pool_access, cuMemPoolGetAccess, 11020, (int*, void*, const MemoryLocation*))                  \
   X(address_reserve, cuMemAddressReserve, 10020,                                                   \
     (DevicePointer*, std::size_t, std::size_t, DevicePointer, unsigned long long))                 \
   X(address_free, cuMemAddressFree, 10020, (DevicePointer, std::size_t))                           \

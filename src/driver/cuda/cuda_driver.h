@@ -51,16 +51,14 @@ class CudaDriver final : public Driver {
   Address allocate_shareable(PlaceId place, Bytes bytes) override {
     return memory_.allocate_shareable(place, bytes);
   }
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) override {
-    return memory_.allocate_staging(place, writer, bytes);
+  Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) override {
+    return memory_.allocate_staging(place, users, bytes);
   }
   void free(Address address) override { memory_.free(address); }
   std::optional<MemoryInfo> find_memory(Address address) override { return memory_.find(address); }
   std::uint64_t memory_id(Address address) override { return id_of_memory(address); }
-  /// As that of CudaMemory.
-  std::optional<MemoryInfo> find_memory(Address address, MemoryAccess* access) {
-    return memory_.find(address, access);
-  }
+  /// What CUDA knows of memory beyond what the interface has.
+  CudaMemory& memory() { return memory_; }
 
   StreamHandle create_stream(PlaceId gpu) override { return streams_.create(gpu); }
   void destroy_stream(StreamHandle stream) override { streams_.destroy(stream); }

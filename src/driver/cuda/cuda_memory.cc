@@ -70,12 +70,12 @@ Address CudaMemory::allocate_shareable(PlaceId place, Bytes bytes) {
   return keep(pinned_.allocate_shared(bytes), bytes, place);
 }
 
-Address CudaMemory::allocate_staging(PlaceId place, PlaceId writer, Bytes bytes) {
+Address CudaMemory::allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) {
   if (const auto spare = staging_.take_spare(place, bytes)) {
     note(*spare, place);
     return *spare;
   }
-  if (const auto mapped = staging_.map(place, writer, bytes)) return keep(*mapped, bytes, place);
+  if (const auto mapped = staging_.map(place, users, bytes)) return keep(*mapped, bytes, place);
   const Address address = allocate(place, bytes);
   staging_.add(address, bytes);
   return address;
@@ -109,6 +109,16 @@ void CudaMemory::free(Address address) {
   if (!gpus_.is_gpu(*place)) return pinned_.free(address);
   const Current current(contexts_.ours(gpus_.ordinal(*place)));
   check(cuda_.free(address.value), "cuMemFree");
+}
+
+std::optional<OpenedMemory> CudaMemory::find_opened(Address begin, Bytes bytes) {
+  const Current current(contexts_.any());
+  return OpenedMemory::find(begin, bytes);
+}
+
+bool CudaMemory::is_opened(Address address) {
+  const Current current(contexts_.any());
+  return OpenedMemory::contains(address);
 }
 
 // One call for all attributes, after what CUDA cannot know of; an address that CUDA does not know

@@ -9,6 +9,7 @@
 #include "driver/cuda/cuda_gpus.h"
 #include "driver/cuda/cuda_streams.h"
 #include "driver/cuda/imports.h"
+#include "driver/cuda/opened_memory.h"
 #include "driver/cuda/peer_links.h"
 #include "driver/cuda/pinned_memory.h"
 #include "driver/cuda/staging_memory.h"
@@ -35,11 +36,16 @@ class CudaMemory {
   Address allocate(PlaceId place, Bytes bytes);
   Address allocate_zeros(PlaceId place, Bytes bytes);
   Address allocate_shareable(PlaceId place, Bytes bytes);
-  Address allocate_staging(PlaceId place, PlaceId writer, Bytes bytes);
+  Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes);
   void free(Address address);
   /// As Driver::find_memory, and in the same call which GPUs may use it; of imported memory nothing
   /// is said of that.
   [[nodiscard]] std::optional<MemoryInfo> find(Address address, MemoryAccess* access = nullptr);
+
+  /// What the range is, if it is memory that only some GPUs may use: as OpenedMemory::find.
+  [[nodiscard]] std::optional<OpenedMemory> find_opened(Address begin, Bytes bytes);
+
+  [[nodiscard]] bool is_opened(Address address);
 
   [[nodiscard]] PinnedMemory& pinned() { return pinned_; }
 

@@ -59,6 +59,10 @@ constexpr int kPointerDeviceOrdinal = 9;
 constexpr int kPointerIsIpcCapable = 10;
 constexpr int kPointerRangeStart = 11;
 constexpr int kPointerRangeSize = 12;
+constexpr int kPointerHandleTypes = 14;
+constexpr int kPointerPool = 17;
+constexpr int kPointerMappingSize = 18;
+constexpr int kPointerMappingStart = 19;
 
 // CUmemorytype
 constexpr unsigned kMemoryHost = 1;
@@ -96,6 +100,7 @@ struct MemoryProperties {
   void* win32 = nullptr;
   std::array<unsigned char, 8> flags{};
 };
+constexpr unsigned kFabricHandles = 8;  ///< CU_MEM_HANDLE_TYPE_FABRIC
 struct MemoryUser {
   MemoryLocation location;
   int access = 3;  ///< CU_MEM_ACCESS_FLAGS_PROT_READWRITE

@@ -1,5 +1,6 @@
 #include "driver/cuda/staging_memory.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "driver/cuda/contexts.h"
@@ -15,15 +16,24 @@ std::optional<Address> StagingMemory::take_spare(PlaceId place, Bytes bytes) {
   return address;
 }
 
-std::optional<Address> StagingMemory::map(PlaceId place, PlaceId writer, Bytes bytes) {
+std::optional<std::vector<Device>> StagingMemory::others(PlaceId place,
+                                                         const StagingUsers& users) const {
+  std::vector<Device> others;
+  for (const PlaceId user : {users.writer, users.reader}) {
+    if (!gpus_.is_gpu(user) || user == place) continue;
+    const Device gpu = gpus_.ordinal(user);
+    if (!peers_.reaches(gpu, gpus_.ordinal(place))) return std::nullopt;
+    if (std::find(others.begin(), others.end(), gpu) == others.end()) others.push_back(gpu);
+  }
+  return others;
+}
+
+std::optional<Address> StagingMemory::map(PlaceId place, const StagingUsers& users, Bytes bytes) {
   if (!gpus_.is_gpu(place)) return std::nullopt;
   const RelaxedCapture relaxed;
-  std::vector<Device> users;
-  if (gpus_.is_gpu(writer) && writer != place) {
-    if (!peers_.reaches(gpus_.ordinal(writer), gpus_.ordinal(place))) return std::nullopt;
-    users.push_back(gpus_.ordinal(writer));
-  }
-  auto memory = MappedMemory::make(bytes, gpus_.ordinal(place), users);
+  const auto opened_to = others(place, users);
+  if (!opened_to) return std::nullopt;
+  auto memory = MappedMemory::make(bytes, gpus_.ordinal(place), *opened_to);
   if (!memory) return std::nullopt;
   const Address address{static_cast<std::uintptr_t>(memory->base())};
   const std::scoped_lock lock(mutex_);

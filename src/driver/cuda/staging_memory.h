@@ -23,10 +23,10 @@ class StagingMemory {
 
   /// Memory that was kept by give_back().
   std::optional<Address> take_spare(PlaceId place, Bytes bytes);
-  /// New memory of a GPU that can be unmapped. None where GPUs have no such memory, or the writer's
+  /// New memory of a GPU that can be unmapped. None where GPUs have no such memory, or a user's
   /// would not reach it: the driver then stages copies in its own way, which mapped memory is not
   /// open to.
-  std::optional<Address> map(PlaceId place, PlaceId writer, Bytes bytes);
+  std::optional<Address> map(PlaceId place, const StagingUsers& users, Bytes bytes);
   /// An allocation of another kind is staging memory from now on.
   void add(Address address, Bytes bytes);
   /// True if nothing is left to free: mapped memory is gone, other staging memory is kept, because
@@ -36,6 +36,10 @@ class StagingMemory {
   std::vector<std::pair<Address, PlaceId>> release_spare();
 
  private:
+  /// The users' GPUs other than its own; none if one of them would not reach it.
+  [[nodiscard]] std::optional<std::vector<Device>> others(PlaceId place,
+                                                          const StagingUsers& users) const;
+
   const CudaGpus& gpus_;
   const PeerLinks& peers_;
   BriefMutex mutex_;

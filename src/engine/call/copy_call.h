@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "driver/driver.h"
+#include "engine/call/reach.h"
 #include "model/predict.h"
 #include "plan/options.h"
 #include "plan/plan.h"
@@ -17,9 +18,20 @@ struct CopyEnds {
   PlaceId source;
   MemoryKind destination_kind = MemoryKind::device;
   MemoryKind source_kind = MemoryKind::device;
-  /// Other GPUs may not reach memory at an end: it is of a pool, of virtual addresses, or of a
-  /// context of the caller's own. Its copies are native.
-  bool closed = false;
+  Reach destination_reach = {};
+  Reach source_reach = {};
+
+  /// Any GPU may touch both.
+  [[nodiscard]] bool are_open() const {
+    return destination_reach.everyone() && source_reach.everyone();
+  }
+  /// True if several paths can lead there: the GPU of the stream makes the direct copy, and the GPU
+  /// that has the memory what goes over others.
+  [[nodiscard]] bool let_in(PlaceId stream_gpu) const {
+    return destination_reach.includes(stream_gpu) && source_reach.includes(stream_gpu) &&
+           (destination_reach.everyone() || destination_reach.includes(destination)) &&
+           (source_reach.everyone() || source_reach.includes(source));
+  }
 
   /// The driver knows both memories and leaves them where they are.
   [[nodiscard]] bool stay_where_they_are() const {

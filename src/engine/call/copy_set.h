@@ -23,7 +23,7 @@ namespace polypath {
 struct SeenBefore {
   struct Memory {
     MemoryInfo info;
-    bool closed = false;  ///< see CopyEnds
+    Reach reach = {};
   };
   std::optional<Memory> source;
   std::optional<Memory> destination;

@@ -29,7 +29,8 @@ std::optional<SeenBefore::Memory> look_at(Driver& driver, Address address) {
   const auto memory = driver.find_memory(address);
   if (!memory) return std::nullopt;
   const bool device = memory->kind == MemoryKind::device;
-  return SeenBefore::Memory{*memory, device && !driver.kernels_reach(memory->place, address)};
+  const bool closed = device && !driver.kernels_reach(memory->place, address);
+  return SeenBefore::Memory{*memory, closed ? Reach::nobody() : Reach{}};
 }
 
 // The memory of `bytes` at `address`, which must lie in one allocation, perhaps in the one `seen`
@@ -68,7 +69,8 @@ CopyEnds resolve_memory(Driver& driver, const CopyCall& call, SeenBefore& seen) 
           .source = source.info.place,
           .destination_kind = destination.info.kind,
           .source_kind = source.info.kind,
-          .closed = source.closed || destination.closed};
+          .destination_reach = destination.reach,
+          .source_reach = source.reach};
 }
 
 void refuse_overlap(const CopyCall& call) {

@@ -35,8 +35,8 @@ Decision Decider::decide(const CopyCall& call, const CopyEnds* known_ends) {
   decision.stays_native = decision.below_threshold() && !decision.may_block;
   if (decision.may_block) {
     if (windows_.is_possible(call, ends) && !captured()) windows_.decide(decision);
-  } else if (!decision.below_threshold() && !ends.closed && ends.source != ends.destination &&
-             !captured()) {
+  } else if (!decision.below_threshold() && ends.let_in(call.stream_gpu) &&
+             ends.source != ends.destination && !captured()) {
     paths_.decide(decision);
   }
   return decision;

@@ -103,12 +103,14 @@ FallbackReason PathDecider::use_joint_plan(Decision& decision) {
   if (set.empty() || call.options.asks_for_paths() || choice == Executor::native)
     return FallbackReason::none;
   if (set.queues && uses_host(machine_, set)) return FallbackReason::none;
-  const JointPlanPointer joint = joint_plan_of(set, choice.value_or(Executor::stream));
+  const bool streams = !choice || !decision.ends.are_open();
+  const JointPlanPointer joint = joint_plan_of(set, streams ? Executor::stream : *choice);
   if (!joint) return FallbackReason::preparing;
   if (set.issuers != Issuers::processes && !plans_.has_lanes(*joint)) return FallbackReason::none;
   const JointTransfer own{decision.ends.source, decision.ends.destination, call.bytes};
   const auto part = std::find(set.transfers.begin(), set.transfers.end(), own);
-  decision.plan = joint->plans[static_cast<std::size_t>(part - set.transfers.begin())];
+  decision.plan = plans_.by_owners(
+      joint->plans[static_cast<std::size_t>(part - set.transfers.begin())], decision.ends);
   decision.planned_for = PlannedFor::recurring_set;
   return FallbackReason::none;
 }

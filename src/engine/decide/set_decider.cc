@@ -114,7 +114,8 @@ SetMember SetDecider::examine(const CopyCall& call, SeenBefore& seen) {
     seen.captured = {call.stream, driver_.is_capturing(call.stream)};
   member.captured = seen.captured->second;
   if (!member.captured && call.options.asks_for_paths()) (void)decider_.decide(call, &member.ends);
-  const bool stays = !member.captured && !member.ends.closed && member.ends.stay_where_they_are() &&
+  const bool stays = !member.captured && member.ends.are_open() &&
+                     member.ends.stay_where_they_are() &&
                      member.ends.source != member.ends.destination;
   member.plannable = stays && is_joint(member);
   member.piece = stays && pieces_.may_be_piece(member);

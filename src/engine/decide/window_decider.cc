@@ -32,7 +32,7 @@ bool WindowDecider::is_possible(const CopyCall& call, const CopyEnds& ends) {
   if (!are(MemoryKind::pageable, MemoryKind::device) &&
       !are(MemoryKind::device, MemoryKind::pageable))
     return false;
-  if (ends.closed || call.bytes < settings_.pageable_min) return false;
+  if (!ends.let_in(call.stream_gpu) || call.bytes < settings_.pageable_min) return false;
   if (plans_.choice_of(call.options) == Executor::native) return false;
   if (!pageable_.pays()) return false;
   PlanRequest of_a_window = plans_.request_for(call, ends);

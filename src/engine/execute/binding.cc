@@ -12,7 +12,7 @@ Binding::Binding(Hops& hops, const Transfer& transfer) : transfer_(&transfer) {
   queues_.reserve(others.size());
   for (const Queue& queue : others) queues_.push_back(&hops.stream(queue));
   rings_.reserve(program().rings().size());
-  for (const Ring& ring : program().rings()) rings_.push_back(&hops.ring(ring.filled_over));
+  for (const Ring& ring : program().rings()) rings_.push_back(&hops.ring(program(), ring));
 }
 
 StreamHandle Binding::stream(int number) const {

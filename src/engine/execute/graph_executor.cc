@@ -25,7 +25,7 @@ void GraphExecutor::destroy(GraphHandle graph) noexcept {
 void GraphExecutor::prepare(const Transfer& transfer) {
   for (const Ring& ring : transfer.program->rings()) {
     (void)hops_.stream(transfer.program->queues()[static_cast<std::size_t>(ring.filler)]);
-    (void)hops_.ring(ring.filled_over).last_use.on(transfer.stream_gpu);
+    (void)hops_.ring(*transfer.program, ring).last_use.on(transfer.stream_gpu);
   }
   Entry* entry = find(transfer);
   if (entry == nullptr) return add(transfer);

@@ -17,12 +17,12 @@ QueueStream::~QueueStream() {
   ignore_errors([&] { driver.destroy_stream(stream); });
 }
 
-StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
-                         int slot_count)
+StagingRing::StagingRing(Driver& used_driver, PlaceId staging_place, const StagingUsers& users,
+                         Bytes slot, int slot_count)
     : driver(used_driver),
       place(staging_place),
       slot_bytes(slot),
-      base(used_driver.allocate_staging(staging_place, writer,
+      base(used_driver.allocate_staging(staging_place, users,
                                         slot * static_cast<std::uint64_t>(slot_count))),
       last_use(used_driver) {}
 
@@ -51,10 +51,10 @@ Hops::~Hops() {
     for (auto& [queue, stream] : streams) done &= wait_for(stream->stream);
     return done;
   };
-  for (auto& [hop, ring] : rings) {
+  for (auto& [use, ring] : rings) {
     // The hop's own stream already waits for the ring's last use. Where copies go in turn, another
     // one may have filled it.
-    const auto stream = streams.find(queue_of(machine_, hop));
+    const auto stream = streams.find(queue_of(machine_, use.filled_over));
     if (stream != streams.end() ? !wait_for(stream->second->stream) : !wait_for_all())
       ring->lost = true;
   }
@@ -63,10 +63,29 @@ Hops::~Hops() {
   streams.clear();
 }
 
-std::unique_ptr<StagingRing> Hops::make_ring(HopId filled_over) const {
-  const Hop& hop = machine_.hop(filled_over);
-  return std::make_unique<StagingRing>(driver_, hop.destination,
-                                       machine_.executing_gpu(filled_over), slot_bytes_, slots_);
+RingUse Hops::use_of(HopId filled_over, PlaceId reader) const {
+  const PlaceId at = machine_.hop(filled_over).destination;
+  const bool pulled = machine_.place(at).kind == PlaceKind::gpu && reader != at;
+  return {.filled_over = filled_over, .puller = pulled ? reader : PlaceId{}};
+}
+
+RingUse Hops::use_of(const Path& path) const {
+  return use_of(path.first, machine_.executing_gpu(path.second));
+}
+
+// Of several readers each is the staging place's own GPU.
+RingUse Hops::use_of(const Program& program, const Ring& ring) const {
+  if (ring.several || ring.reader < 0) return {.filled_over = ring.filled_over};
+  const PlaceId reader = program.queues()[static_cast<std::size_t>(ring.reader)].gpu;
+  return reader.valid() ? use_of(ring.filled_over, reader)
+                        : RingUse{.filled_over = ring.filled_over};
+}
+
+std::unique_ptr<StagingRing> Hops::make_ring(const RingUse& use) const {
+  const PlaceId at = machine_.hop(use.filled_over).destination;
+  const StagingUsers users{.writer = machine_.executing_gpu(use.filled_over),
+                           .reader = use.puller.valid() ? use.puller : at};
+  return std::make_unique<StagingRing>(driver_, at, users, slot_bytes_, slots_);
 }
 
 QueueStream& Hops::stream(const Queue& queue) {
@@ -75,9 +94,9 @@ QueueStream& Hops::stream(const Queue& queue) {
   return *stream;
 }
 
-StagingRing& Hops::ring(HopId filled_over) {
-  auto& ring = parts_.rings[filled_over];
-  if (!ring) ring = make_ring(filled_over);
+StagingRing& Hops::ring(const RingUse& use) {
+  auto& ring = parts_.rings[use];
+  if (!ring) ring = make_ring(use);
   if (ring->lost)
     fail(ErrorCode::driver, "the staging memory of a hop is lost",
          "an earlier driver failure left work that cannot be waited for");
@@ -94,13 +113,13 @@ HopParts Hops::missing(const Path& path) const {
   for (const HopId hop : {path.first, path.second})
     if (const Queue queue = queue_of(machine_, hop); lacks(parts_.streams, queue))
       parts.streams[queue] = nullptr;
-  if (lacks(parts_.rings, path.first)) parts.rings[path.first] = nullptr;
+  if (const RingUse use = use_of(path); lacks(parts_.rings, use)) parts.rings[use] = nullptr;
   return parts;
 }
 
 // The memory first: it is what may be lacking.
 void Hops::make(HopParts& parts) const {
-  for (auto& [hop, ring] : parts.rings) ring = make_ring(hop);
+  for (auto& [use, ring] : parts.rings) ring = make_ring(use);
   for (auto& [queue, stream] : parts.streams)
     stream = std::make_unique<QueueStream>(driver_, queue.gpu);
 }
@@ -146,7 +165,7 @@ bool Hops::settle(const Transfer& transfer) noexcept {
   const bool all_done = std::find(done.begin(), done.end(), false) == done.end();
   for (const Ring& used : program.rings()) {
     const bool idle = used.several ? all_done : is_done(used.filler) && is_done(used.reader);
-    const auto ring = parts_.rings.find(used.filled_over);
+    const auto ring = parts_.rings.find(use_of(program, used));
     if (!idle && ring != parts_.rings.end() && ring->second) ring->second->lost = true;
   }
   return all_done;

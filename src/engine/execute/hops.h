@@ -35,8 +35,7 @@ struct QueueStream {
 
 /// The staging slots behind one hop.
 struct StagingRing {
-  /// Filled by copies of the GPU `writer`.
-  StagingRing(Driver& used_driver, PlaceId staging_place, PlaceId writer, Bytes slot,
+  StagingRing(Driver& used_driver, PlaceId staging_place, const StagingUsers& users, Bytes slot,
               int slot_count);
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
@@ -53,10 +52,18 @@ struct StagingRing {
   bool lost = false;  ///< work that uses it may be queued, but cannot be waited for: keep off
 };
 
-/// Streams by queue, and rings by the hop that fills them.
+/// What a ring is found by: it is open to the GPUs that use it, and to no others.
+struct RingUse {
+  HopId filled_over;
+  PlaceId puller = {};  ///< the GPU that empties it; invalid if that is the staging place's own
+
+  auto operator<=>(const RingUse&) const = default;
+};
+
+/// Streams by queue, and rings by their use.
 struct HopParts {
   std::map<Queue, std::unique_ptr<QueueStream>> streams;
-  std::map<HopId, std::unique_ptr<StagingRing>> rings;
+  std::map<RingUse, std::unique_ptr<StagingRing>> rings;
 
   [[nodiscard]] bool empty() const { return streams.empty() && rings.empty(); }
 };
@@ -70,7 +77,10 @@ class Hops {
 
   /// Created when first asked for; errors of the driver pass through and leave nothing behind.
   QueueStream& stream(const Queue& queue);
-  StagingRing& ring(HopId filled_over);
+  StagingRing& ring(const RingUse& use);
+  StagingRing& ring(const Program& program, const Ring& ring) {
+    return this->ring(use_of(program, ring));
+  }
 
   /// The parts that a path needs and that are not there, none of them made yet: all null.
   [[nodiscard]] HopParts missing(const Path& path) const;
@@ -86,7 +96,10 @@ class Hops {
   [[nodiscard]] bool is_idle() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<StagingRing> make_ring(HopId filled_over) const;
+  [[nodiscard]] RingUse use_of(const Path& path) const;
+  [[nodiscard]] RingUse use_of(const Program& program, const Ring& ring) const;
+  [[nodiscard]] RingUse use_of(HopId filled_over, PlaceId reader) const;
+  [[nodiscard]] std::unique_ptr<StagingRing> make_ring(const RingUse& use) const;
   [[nodiscard]] bool wait_for(const Program& program, int queue) noexcept;
   [[nodiscard]] bool wait_for(StreamHandle stream) noexcept;
 

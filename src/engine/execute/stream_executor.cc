@@ -102,7 +102,7 @@ void StreamExecutor::prepare(const Transfer& transfer) {
     (void)queue.end.on(queue.gpu);
   }
   for (const Ring& ring : program.rings())
-    (void)hops_.ring(ring.filled_over).last_use.on(transfer.stream_gpu);
+    (void)hops_.ring(program, ring).last_use.on(transfer.stream_gpu);
 }
 
 void StreamExecutor::run(const Transfer& transfer) {

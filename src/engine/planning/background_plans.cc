@@ -41,8 +41,8 @@ auto BackgroundPlans::task_of(const Request& request) {
 }
 
 PlanPointer BackgroundPlans::find(const PlanRequest& request) {
-  const Key key{request.source, request.destination, request.bytes, request.options,
-                request.concurrent};
+  const Key key{request.source,  request.destination, request.bytes,
+                request.options, request.concurrent,  request.own};
   return known_.find(key, background_, [&] { return task_of(request); });
 }
 

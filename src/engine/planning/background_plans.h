@@ -68,7 +68,7 @@ class BackgroundPlans {
   Bytes find_smallest(const PlanRequest& request);
 
  private:
-  using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, ConcurrentTransfers>;
+  using Key = std::tuple<PlaceId, PlaceId, Bytes, PlanOptions, ConcurrentTransfers, OwnEnds>;
   using SmallestKey = std::tuple<PlaceId, PlaceId, std::optional<Executor>, LeftOutRelays>;
 
   template <class Request>

@@ -48,8 +48,17 @@ PlanOptions PlanFinder::complete(const PlanOptions& options) const {
   return completed;
 }
 
+// Where memory is not open to all GPUs, it may have gone and other memory come to its addresses by
+// the time that a graph is launched again: such copies run as streams.
 PlanRequest PlanFinder::request_for(const CopyCall& call, const CopyEnds& ends) const {
-  return {ends.source, ends.destination, call.bytes, complete(call.options)};
+  PlanRequest request{.source = ends.source,
+                      .destination = ends.destination,
+                      .bytes = call.bytes,
+                      .options = complete(call.options),
+                      .own = OwnEnds::of(ends)};
+  if (request.own.any() && request.options.executor != Executor::native)
+    request.options.executor = Executor::stream;
+  return request;
 }
 
 // To make a graph would not pay for the short while until the others are ready.

@@ -39,6 +39,10 @@ class PlanFinder {
   /// The same over these relays only.
   [[nodiscard]] PlanRequest limited_to(const PlaceSet& relays, PlanRequest request) const;
 
+  /// The plan for a copy with such ends.
+  [[nodiscard]] PlanPointer by_owners(const PlanPointer& plan, const CopyEnds& ends) {
+    return plans_.by_owners(plan, OwnEnds::of(ends));
+  }
   /// Null while it is being made. Paths that the caller names explicitly are planned, or refused,
   /// in the call.
   [[nodiscard]] PlanPointer find(const PlanRequest& request);

@@ -13,7 +13,8 @@ Plans::Plans(const Machine& machine, const Settings& settings, std::shared_ptr<P
       planner_(machine, settings),
       joint_planner_(planner_),
       piece_planner_(planner_),
-      splits_(static_cast<std::size_t>(settings.plan_cache)) {}
+      splits_(static_cast<std::size_t>(settings.plan_cache)),
+      by_owners_(machine, settings.staging_slots, static_cast<std::size_t>(settings.plan_cache)) {}
 
 // A file is read for the first plan that is asked for, not for an engine that never needs one.
 std::unique_lock<std::mutex> Plans::start_planning() {
@@ -46,8 +47,9 @@ void Plans::keep() noexcept {
 
 PlanPointer Plans::make(const PlanRequest& request) {
   const auto lock = start_planning();
-  return planner_.plan(request.source, request.destination, request.bytes, request.options,
-                       request.concurrent);
+  return by_owners(planner_.plan(request.source, request.destination, request.bytes,
+                                 request.options, request.concurrent),
+                   request.own);
 }
 
 JointPlanPointer Plans::make(const JointRequest& request) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/settings.h"
+#include "engine/planning/plans_by_owners.h"
 #include "plan/joint/found_plans.h"
 #include "plan/joint/joint.h"
 #include "plan/lru_cache.h"
@@ -28,6 +29,7 @@ struct PlanRequest {
   Bytes bytes;
   PlanOptions options;
   ConcurrentTransfers concurrent = {};
+  OwnEnds own = {};
 };
 
 /// The key of a joint plan.
@@ -60,6 +62,9 @@ class Plans {
   Bytes make_smallest(const PlanRequest& request);
   Bytes least_smallest();
 
+  /// The plan, which may be part of a joint one, for such ends. Never waits.
+  PlanPointer by_owners(const PlanPointer& plan, OwnEnds own) { return by_owners_.of(plan, own); }
+
   /// As rebalance_shares. Never waits.
   std::optional<LevelledShares> level(const Plan& plan, std::span<const Seconds> measured,
                                       double damping);
@@ -80,6 +85,7 @@ class Plans {
   JointPlanner joint_planner_;
   PiecePlanner piece_planner_;
   LruCache<SplitRequest, PlanPointer> splits_;
+  PlansByOwners by_owners_;
 };
 
 }  // namespace polypath

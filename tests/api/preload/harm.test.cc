@@ -27,7 +27,9 @@ struct Case {
 };
 
 std::string name_of(const Case& named) {
+  const std::string_view variables = named.variables;
   return std::string(named.program) + "_" + named.scenario +
+         (variables.find("EXECUTOR=graph") != variables.npos ? "_by_graphs" : "") +
          (named.driver == Driver::chaos ? "_in_chaos" : "");
 }
 
@@ -138,6 +140,21 @@ constexpr Case kCases[] = {
     {"memory", "free_again", kVirtual, "bytes=4M"},
     {"memory", "free_again", kChaos, "bytes=4M"},
     {"memory", "full_while_held", kChaos, "bytes=4M"},
+    {"opened", "at_the_same_addresses", kVirtual, "bytes=4M"},
+    {"opened", "at_the_same_addresses", kChaos, "bytes=4M"},
+    {"opened", "between_gpus", kChaos, "bytes=4M"},
+    {"opened", "one_memory_twice", kChaos, "bytes=4M"},
+    {"opened", "pool_freed_at_once", kChaos, "bytes=4M"},
+    {"opened", "pool_in_a_stream", kVirtual, "bytes=4M rounds=10"},
+    {"opened", "pool_in_a_stream", kChaos, "bytes=4M rounds=10"},
+    {"opened", "pool_of_two_streams", kVirtual, "bytes=4M rounds=10"},
+    {"opened", "pool_of_two_streams", kChaos, "bytes=4M rounds=10"},
+    {"opened", "several_mappings", kChaos, "bytes=4M"},
+    {"opened", "sleep_in_pageable_memory", kChaos, "bytes=4M"},
+    {"opened", "sleep_in_pinned_memory", kVirtual, "bytes=4M"},
+    {"opened", "sleep_in_pinned_memory", kChaos, "bytes=4M"},
+    {"opened", "sleep_in_pinned_memory", kChaos, "bytes=8M", "POLYPATH_EXECUTOR=graph"},
+    {"opened", "to_ordinary_memory", kChaos, "bytes=4M"},
     {"order", "between", kChaos, "bytes=2M fills=4 fill=1M"},
     {"order", "between_held", kChaos, "bytes=1M", "", false},
     {"order", "copy_then_pageable_in", kChaos, "fill=4M fills=8"},
@@ -156,6 +173,9 @@ constexpr Case kCases[] = {
     {"peer", "thread_per_gpu", kVirtual, "bytes=4M"},
     {"peer", "what_makes_no_sense", kVirtual, "bytes=4M"},
     {"peer", "while_others_copy", kVirtual, "bytes=4M"},
+    {"registered", "a_file", kChaos, "bytes=4M"},
+    {"registered", "a_part", kChaos, "bytes=4M"},
+    {"registered", "again", kChaos, "bytes=4M"},
     {"signals", "bus_destination", kVirtual, "bytes=4M"},
     {"signals", "bus_source", kVirtual, "bytes=4M"},
     {"signals", "directed_signals", kVirtual, "bytes=4M"},

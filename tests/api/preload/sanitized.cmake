@@ -14,6 +14,11 @@ set(preload_filter
     OverTheStandIn/Copies.*/copying_in_destructors
     OverTheStandIn/Copies.*/other_lookups
     OverTheStandIn/Harm.IsNotDone/lifetime_become_another
+    # Memory with access of its own: unmapped and made again, and of pools.
+    OverTheStandIn/MemoryThatIsNotOpenToAll.*/pool_in_a_stream
+    OverTheStandIn/MemoryThatIsNotOpenToAll.*/read_only
+    OverTheStandIn/MemoryThatIsNotOpenToAll.*/several_mappings
+    OverTheStandIn/Harm.IsNotDone/opened_sleep_in_pinned_memory_in_chaos
     # Imports, peer access, threads, held streams.
     OverTheStandIn/Mappings.*/in_two_contextsByAGraph
     OverTheStandIn/Harm.IsNotDone/peer_copy_then_enable
@@ -30,6 +35,9 @@ set(preload_filter
 if(NOT POLYPATH_SANITIZE STREQUAL "thread")
   list(APPEND preload_filter
        Programs.SeveralThreadsCopyAtOnce
+       OverTheStandIn/MemoryThatIsNotOpenToAll.*/sleep_in_pageable_memory
+       OverTheStandIn/Harm.IsNotDone/opened_at_the_same_addresses_in_chaos
+       OverTheStandIn/Harm.IsNotDone/opened_pool_of_two_streams_in_chaos
        OverTheStandIn/Module.IsRightAndUsesNothingThatHasEnded/streams
        OverTheStandIn/Copies.*/by_dlsym
        OverTheStandIn/Copies.*/by_request

@@ -22,6 +22,30 @@ using CUstream = struct ProgramStream*;
 using CUevent = struct ProgramEvent*;
 using CUgraph = struct ProgramGraph*;
 using CUgraphExec = struct ProgramGraphExec*;
+using CUmemoryPool = struct ProgramPool*;
+struct CUmemLocation {
+  int type;
+  int id;
+};
+struct CUmemAllocationProp {
+  int type;
+  int requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  unsigned char allocFlags[8];
+};
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  int flags;
+};
+struct CUmemPoolProps {
+  int allocType;
+  int handleTypes;
+  CUmemLocation location;
+  void* win32SecurityAttributes;
+  std::size_t maxSize;
+  unsigned char reserved[56];
+};
 struct CUipcMemHandle {
   char reserved[64];
 };
@@ -81,6 +105,25 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, std::size_t, CUstream);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, std::size_t);
 CUresult cuMemcpyDtoHAsync_v2(void*, CUdeviceptr, std::size_t, CUstream);
 CUresult cuMemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream);
+CUresult cuMemGetAllocationGranularity(std::size_t*, const CUmemAllocationProp*, int);
+CUresult cuMemCreate(std::uint64_t*, std::size_t, const CUmemAllocationProp*, unsigned long long);
+CUresult cuMemRelease(std::uint64_t);
+CUresult cuMemAddressReserve(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,
+                             unsigned long long);
+CUresult cuMemAddressFree(CUdeviceptr, std::size_t);
+CUresult cuMemMap(CUdeviceptr, std::size_t, std::size_t, std::uint64_t, unsigned long long);
+CUresult cuMemUnmap(CUdeviceptr, std::size_t);
+CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
+CUresult cuMemExportToShareableHandle(void*, std::uint64_t, unsigned, unsigned long long);
+CUresult cuMemImportFromShareableHandle(std::uint64_t*, void*, unsigned);
+CUresult cuMemGetAccess(unsigned long long*, const CUmemLocation*, CUdeviceptr);
+CUresult cuMemPoolCreate(CUmemoryPool*, const CUmemPoolProps*);
+CUresult cuMemPoolDestroy(CUmemoryPool);
+CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc*, std::size_t);
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool*, CUdevice);
+CUresult cuMemAllocAsync(CUdeviceptr*, std::size_t, CUstream);
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr*, std::size_t, CUmemoryPool, CUstream);
+CUresult cuMemFreeAsync(CUdeviceptr, CUstream);
 CUresult cuIpcGetMemHandle(CUipcMemHandle*, CUdeviceptr);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr*, CUipcMemHandle, unsigned);
 CUresult cuIpcCloseMemHandle(CUdeviceptr);

@@ -12,8 +12,8 @@ inline void World::graph() {
   std::vector<Copy> copies;
   for (std::size_t i = 1 + chance_.below(3); i > 0; --i) {
     const Copy copy = any_copy(chance_, buffers_);
-    const bool simple =
-        !copy.pageable() && copy.to->kind != Kind::managed && copy.from->kind != Kind::managed;
+    const auto is_simple = [](Kind kind) { return kind != Kind::managed && kind != Kind::mapped; };
+    const bool simple = !copy.pageable() && is_simple(copy.to->kind) && is_simple(copy.from->kind);
     if (simple) copies.push_back(copy);
   }
   if (!copies.empty()) launch_often(stream, copies);

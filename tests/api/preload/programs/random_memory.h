@@ -41,7 +41,7 @@ class Chance {
   std::mt19937_64 engine_;
 };
 
-enum class Kind { device, pinned, registered, pageable, managed, imported };
+enum class Kind { device, pinned, registered, pageable, managed, imported, mapped, pooled };
 
 struct Buffer {
   Kind kind = Kind::device;
@@ -52,11 +52,14 @@ struct Buffer {
 
   [[nodiscard]] std::size_t bytes() const { return expected.size(); }
   [[nodiscard]] std::string name() const {
-    constexpr const char* kNames[] = {"device",   "pinned",  "registered",
-                                      "pageable", "managed", "imported"};
+    constexpr const char* kNames[] = {"device",  "pinned",   "registered", "pageable",
+                                      "managed", "imported", "mapped",     "pooled"};
     return std::string(kNames[static_cast<int>(kind)]) + " memory of GPU " + std::to_string(gpu);
   }
-  [[nodiscard]] bool on_gpu() const { return kind == Kind::device || kind == Kind::imported; }
+  [[nodiscard]] bool on_gpu() const {
+    return kind == Kind::device || kind == Kind::imported || kind == Kind::mapped ||
+           kind == Kind::pooled;
+  }
   [[nodiscard]] bool on_host() const {
     return kind == Kind::pinned || kind == Kind::registered || kind == Kind::pageable;
   }
@@ -71,6 +74,46 @@ inline void* mapped(std::size_t bytes) {
   return at;
 }
 
+constexpr std::size_t kMappedUnit = 2 * kMiB;
+
+inline std::size_t mapped_bytes(std::size_t bytes) {
+  return (bytes + kMappedUnit - 1) / kMappedUnit * kMappedUnit;
+}
+
+/// A memory of the GPU at each two MiB of new addresses, open to all GPUs.
+inline CUresult map_memory(CUdeviceptr& address, int gpu, std::size_t bytes) {
+  const std::size_t all = mapped_bytes(bytes);
+  int gpus = 0;
+  CUresult result = cuDeviceGetCount(&gpus);
+  if (result == 0) result = cuMemAddressReserve(&address, all, 0, 0, 0);
+  for (std::size_t at = 0; at < all && result == 0; at += kMappedUnit) {
+    const CUmemAllocationProp wanted{1, 0, {1, gpu}, nullptr, {}};
+    std::uint64_t memory = 0;
+    result = cuMemCreate(&memory, kMappedUnit, &wanted, 0);
+    if (result == 0) result = cuMemMap(address + at, kMappedUnit, 0, memory, 0);
+    if (result == 0) result = cuMemRelease(memory);
+  }
+  for (int user = 0; user < gpus && result == 0; ++user) {
+    const CUmemAccessDesc opened{{1, user}, 3};
+    result = cuMemSetAccess(address, all, &opened, 1);
+  }
+  return result;
+}
+
+/// In the legacy stream, and there for all others; open to all GPUs that can reach it.
+inline CUresult take_from_pool(CUdeviceptr& address, int gpu, std::size_t bytes) {
+  CUmemoryPool pool = nullptr;
+  int gpus = 0;
+  CUresult result = cuDeviceGetCount(&gpus);
+  if (result == 0) result = cuDeviceGetDefaultMemPool(&pool, gpu);
+  for (int user = 0; user < gpus && result == 0; ++user) {
+    const CUmemAccessDesc opened{{1, user}, 3};
+    (void)cuMemPoolSetAccess(pool, &opened, 1);
+  }
+  if (result == 0) result = cuMemAllocAsync(&address, bytes, nullptr);
+  return result == 0 ? cuStreamSynchronize(nullptr) : result;
+}
+
 /// Makes a buffer in the current context; its address is 0 if it cannot be had. `result` is what
 /// the driver said.
 inline Buffer make_buffer(Kind kind, int gpu, std::size_t bytes, CUresult& result) {
@@ -78,6 +121,8 @@ inline Buffer make_buffer(Kind kind, int gpu, std::size_t bytes, CUresult& resul
   void* host = nullptr;
   result = 0;
   if (kind == Kind::device) result = cuMemAlloc_v2(&made.address, bytes);
+  if (kind == Kind::mapped) result = map_memory(made.address, gpu, bytes);
+  if (kind == Kind::pooled) result = take_from_pool(made.address, gpu, bytes);
   if (kind == Kind::managed) result = cuMemAllocManaged(&made.address, bytes, 1);
   if (kind == Kind::pinned) result = cuMemHostAlloc(&host, bytes, 0);
   if (kind == Kind::registered || kind == Kind::pageable) host = mapped(bytes);
@@ -93,6 +138,12 @@ inline CUresult free_buffer(const Buffer& buffer) {
   CUresult result = 0;
   if (buffer.kind == Kind::imported) return cuIpcCloseMemHandle(buffer.address);
   if (buffer.kind == Kind::pinned) return cuMemFreeHost(buffer.host());
+  if (buffer.kind == Kind::pooled) return cuMemFreeAsync(buffer.address, nullptr);
+  if (buffer.kind == Kind::mapped) {
+    const std::size_t all = mapped_bytes(buffer.bytes());
+    result = cuMemUnmap(buffer.address, all);
+    return result == 0 ? cuMemAddressFree(buffer.address, all) : result;
+  }
   if (!buffer.on_host()) return cuMemFree_v2(buffer.address);
   if (buffer.kind == Kind::registered) result = cuMemHostUnregister(buffer.host());
   munmap(buffer.host(), buffer.bytes());

@@ -84,7 +84,8 @@ class World {
   }
 
   Kind any_kind() {
-    constexpr Kind kKinds[] = {Kind::device,     Kind::device,   Kind::pinned,
+    constexpr Kind kKinds[] = {Kind::device,     Kind::device,   Kind::mapped,
+                               Kind::pooled,     Kind::pinned,   Kind::pinned,
                                Kind::registered, Kind::pageable, Kind::managed};
     return kKinds[chance_.below(std::size(kKinds))];
   }
