@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from polypath.context_checks import named, whole_number
+from polypath.context_checks import named
 from polypath.copy_checks import check_contents
 from polypath.frameworks import PYTORCH, framework_of
 from polypath.memory import UNTYPED, Memory
 from polypath.messages import message
+from polypath.whole_numbers import whole_number
 
 
 @dataclass(frozen=True)

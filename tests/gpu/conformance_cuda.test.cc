@@ -40,7 +40,8 @@ Machine machine_of_gpus(std::size_t count) {
 class CudaUnderTest final : public DriverUnderTest {
  public:
   CudaUnderTest(Machine machine, bool peer_access)
-      : machine_(std::move(machine)), driver_(open_gpu_driver(machine_, {.peer_access = peer_access})) {
+      : machine_(std::move(machine)),
+        driver_(open_gpu_driver(machine_, {.peer_access = peer_access})) {
     stream_ = driver_->create_stream({0});
   }
   ~CudaUnderTest() override { driver_->destroy_stream(stream_); }

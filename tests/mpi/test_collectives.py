@@ -107,9 +107,7 @@ def test_persistent_calls_are_right_in_any_order_of_their_starts(
     program = library.compile(tmp_path / "persistent", SOURCES / "persistent.c",
                               SOURCES / "memory.c")  # fmt: skip
 
-    outcome = library.ranks(
-        ranks, program, memory, *counts, LD_PRELOAD=preload, POLYPATH_STATS="1"
-    )
+    outcome = library.ranks(ranks, program, memory, *counts, LD_PRELOAD=preload, POLYPATH_STATS="1")
 
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right"]

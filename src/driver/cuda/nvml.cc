@@ -51,12 +51,7 @@ class Nvml {
                           resolve(link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     resolve(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");  // CUDA 11.4 on
     resolve(processes, "nvmlDeviceGetComputeRunningProcesses_v3");     // CUDA 11.6 on
-    shows_all = resolve(count, "nvmlDeviceGetCount_v2") &&
-                resolve(by_index, "nvmlDeviceGetHandleByIndex_v2") &&
-                resolve(pci_info, "nvmlDeviceGetPciInfo_v3") &&
-                resolve(uuid, "nvmlDeviceGetUUID") && resolve(name, "nvmlDeviceGetName") &&
-                resolve(memory, "nvmlDeviceGetMemoryInfo") &&
-                resolve(peer_status, "nvmlDeviceGetP2PStatus");
+    shows_all = resolve_for_all_gpus();
     usable = complete && init() == 0;
   }
   Nvml(const Nvml&) = delete;
@@ -95,6 +90,13 @@ class Nvml {
   int (*processes)(NvmlDevice, unsigned*, ProcessInfo*) = nullptr;
 
  private:
+  bool resolve_for_all_gpus() {
+    return resolve(count, "nvmlDeviceGetCount_v2") &&
+           resolve(by_index, "nvmlDeviceGetHandleByIndex_v2") &&
+           resolve(pci_info, "nvmlDeviceGetPciInfo_v3") && resolve(uuid, "nvmlDeviceGetUUID") &&
+           resolve(name, "nvmlDeviceGetName") && resolve(memory, "nvmlDeviceGetMemoryInfo") &&
+           resolve(peer_status, "nvmlDeviceGetP2PStatus");
+  }
   template <class Function>
   bool resolve(Function& function, const char* symbol) {
     function = reinterpret_cast<Function>(dlsym(library_, symbol));
