@@ -37,7 +37,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "JointOptimiser": (34, 12, 3),
     "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
-    "LoadTracker": (34, 12, 3),
     "MachineReader": (26, 12, 4),
     "NetworkProxy": (25, 20, 2),
     "Optimiser": (35, 12, 3),
