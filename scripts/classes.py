@@ -39,7 +39,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Layer": (34, 12, 2),
     "MachineReader": (26, 12, 4),
     "NetworkProxy": (25, 20, 2),
-    "Optimiser": (35, 12, 3),
     "PageableCopies": (25, 14, 2),
     "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "plan/single/contention.h"
-#include "plan/single/optimiser.h"
+#include "plan/single/splitter.h"
 
 namespace polypath {
 
@@ -65,10 +65,8 @@ struct JointProblem {
   bool queues = false;    ///< see JointOptions
   IssueOrder order = {};  ///< empty: as asked for
   Executor executor = Executor::stream;
-  OptimiserLimits limits;
+  DraftLimits limits;
 };
-
-enum class Effort { quick, replay };  ///< which prediction to steer by
 
 /// Predicts drafts of one problem.
 class JointPredictor {
@@ -89,8 +87,8 @@ class JointPredictor {
 
   /// The shape of one transfer of a draft; native if it is one direct copy.
   [[nodiscard]] TransferShape shape_of(const JointDraft& draft, std::size_t transfer) const;
-  /// The optimiser that splits one transfer.
-  [[nodiscard]] const Optimiser& splitter(std::size_t transfer) const {
+  /// Splits one transfer.
+  [[nodiscard]] const Splitter& splitter(std::size_t transfer) const {
     return splitters_[transfer];
   }
   [[nodiscard]] const JointProblem& problem() const { return problem_; }
@@ -114,7 +112,7 @@ class JointPredictor {
 
   const Predictor& predictor_;
   JointProblem problem_;
-  std::vector<Optimiser> splitters_;
+  std::vector<Splitter> splitters_;
   IssueOrder order_;
   std::vector<Seconds> native_ends_[2];  // by effort
   mutable std::size_t played_ = 0;       // copies that were replayed

@@ -5,6 +5,7 @@
 
 #include "model/joint_shares.h"
 #include "model/tolerance.h"
+#include "plan/single/engine_turns.h"
 
 namespace polypath {
 namespace {
@@ -211,7 +212,7 @@ bool JointOptimiser::reorder(JointDraft& draft) const {
   bool any = false;
   for (std::size_t k = 0; k < predictor_.size(); ++k) {
     if (draft.transfers[k].paths.size() < 2 ||
-        !predictor_.splitter(k).takes_turns(draft.transfers[k]))
+        !EngineTurns(predictor_.splitter(k)).are_taken(draft.transfers[k]))
       continue;
     for (const Draft& other : other_orders(draft.transfers[k]))
       for (const double factor : {1.0, 0.4}) {
