@@ -34,7 +34,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "InternodeCollectives": (28, 13, 2),
     "Interposer": (27, 15, 2),
     "JacobiStreams": (25, 13, 2),
-    "JointOptimiser": (34, 12, 3),
     "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
     "MachineReader": (26, 12, 4),
