@@ -27,7 +27,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "ChaoticRunner": (42, 14, 2),
     "CudaDriver": (49, 13, 1),  # the interface, a field per part
     "Driver": (48, 12, 2),  # the interface: one function per call
-    "Fluid": (27, 14, 2),
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
     "InternodeCollectives": (28, 13, 2),
