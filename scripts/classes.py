@@ -29,13 +29,11 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Driver": (48, 12, 2),  # the interface: one function per call
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
-    "InternodeCollectives": (28, 13, 2),
     "Interposer": (27, 15, 2),
     "JacobiStreams": (25, 13, 2),
     "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
     "MachineReader": (26, 12, 4),
-    "NetworkProxy": (25, 20, 2),
     "PageableCopies": (25, 14, 2),
     "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),
