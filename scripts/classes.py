@@ -23,24 +23,15 @@ FOLDERS = ("src", "standin")
 METHODS, FIELDS, FILES = 25, 12, 2
 # Methods, fields, source files. A struct may have any number of fields.
 LARGER: dict[str, tuple[int, int, int]] = {
-    "Builder": (25, 13, 2),
     "ChaoticRunner": (42, 14, 2),
-    "CommunicatorState": (27, 20, 2),
     "CudaDriver": (49, 13, 1),  # the interface, a field per part
     "Driver": (48, 12, 2),  # the interface: one function per call
-    "Fluid": (27, 14, 2),
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
-    "InternodeCollectives": (28, 13, 2),
     "Interposer": (27, 15, 2),
     "JacobiStreams": (25, 13, 2),
-    "JointOptimiser": (34, 12, 3),
     "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
-    "LoadTracker": (34, 12, 3),
-    "MachineReader": (26, 12, 4),
-    "NetworkProxy": (25, 20, 2),
-    "Optimiser": (35, 12, 3),
     "PageableCopies": (25, 14, 2),
     "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),

@@ -17,14 +17,11 @@ CommunicatorState::CommunicatorState(Agreement agreed, ControlBlock block, int o
                                      Seconds timeout)
     : rank(own_rank),
       agreement(std::move(agreed)),
-      ranks_(agreement.nodes.ranks_on(agreement.nodes.of(rank))),
       local_(agreement.nodes.local_rank(rank)),
-      timeout_(timeout.value),
       generation_(process_generation()),
       block_(std::move(block)),
-      log_(block_, ranks_, local_) {}
-
-int CommunicatorState::rank_of(int local) const { return ranks_[static_cast<std::size_t>(local)]; }
+      log_(block_, agreement.nodes.ranks_on(agreement.nodes.of(rank)), local_),
+      under_way_(agreement.nodes, rank, block_, timeout) {}
 
 // Before anything is touched: a forked child has neither the memory nor, perhaps, the locks.
 void CommunicatorState::check_usable() const {
@@ -54,33 +51,27 @@ CallNumber CommunicatorState::begin(const CallRecord& call) {
 void CommunicatorState::watch(CallNumber call, Communicator::Question is_done) {
   check_usable();
   const std::scoped_lock lock(mutex_);
-  ++watched_;
+  ++new_.watched;
   if (!closed_)
-    new_.push_back({.call = call, .is_done = std::move(is_done), .since = Clock::now()});
+    new_.calls.push_back(
+        {.call = call, .is_done = std::move(is_done), .since = CallUnderWay::Clock::now()});
 }
 
 void CommunicatorState::doubt(Communicator::Doubt doubt) {
   check_usable();
   const std::scoped_lock looking(looking_);
-  doubts_.push_back(std::move(doubt));
+  under_way_.doubt(std::move(doubt));
 }
 
 void CommunicatorState::on_abort(Communicator::Callback callback) {
   check_usable();
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!told_) {
-      callbacks_.push_back(std::move(callback));
-      return;
-    }
-  }
-  callback();
+  callbacks_.add(std::move(callback));
 }
 
 void CommunicatorState::abort(ErrorCode code, const std::string& why) {
   check_usable();
   block_.abort(local_, code, why);
-  tell_aborted();
+  callbacks_.tell();
 }
 
 void CommunicatorState::check() {
@@ -90,23 +81,8 @@ void CommunicatorState::check() {
 
 void CommunicatorState::throw_if_aborted() {
   if (!block_.is_aborted()) return;
-  tell_aborted();
+  callbacks_.tell();
   if (const auto abort = block_.aborted()) throw Error(abort->code, abort->why);
-}
-
-// The objects that are called back may be destroyed once this is closed, so closing waits until all
-// are told.
-void CommunicatorState::tell_aborted() {
-  std::unique_lock lock(mutex_);
-  told_ = true;
-  const std::vector<Communicator::Callback> callbacks = std::exchange(callbacks_, {});
-  if (callbacks.empty()) return;
-  ++telling_;
-  lock.unlock();
-  for (const Communicator::Callback& callback : callbacks) callback();
-  lock.lock();
-  --telling_;
-  all_told_.notify_all();
 }
 
 std::optional<std::string> CommunicatorState::difference_to_slower() {
@@ -132,17 +108,48 @@ void CommunicatorState::close() {
   if (process_generation() != generation_) return;
   const std::scoped_lock looking(looking_);
   {
-    std::unique_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     if (std::exchange(closed_, true)) return;
-    new_.clear();
-    callbacks_.clear();
+    new_.calls.clear();
+    callbacks_.forget();
     if (const auto difference = log_.compare_with_slower())
       block_.abort(local_, ErrorCode::invalid_argument, *difference);
-    all_told_.wait(lock, [this] { return telling_ == 0; });
   }
+  callbacks_.await_told();
   under_way_.clear();
-  doubts_.clear();
+  under_way_.clear_doubts();
   block_.leave(local_);
+}
+
+bool CommunicatorState::look() noexcept {
+  const std::scoped_lock looking(looking_);
+  take_new();
+  if (const auto error = under_way_.forget_done())
+    block_.abort(local_, error->code(), error->what());
+  if (under_way_.empty()) {
+    // After an abort nothing is looked at any more, over or not.
+    if (!block_.is_aborted()) block_.note_over(local_, under_way_.over_once_empty());
+    return false;
+  }
+  if (!block_.is_aborted()) look_for_problems();
+  if (!block_.is_aborted()) return true;
+  under_way_.clear();
+  callbacks_.tell();
+  return false;
+}
+
+void CommunicatorState::take_new() {
+  const std::scoped_lock lock(mutex_);
+  under_way_.take(new_, log_.latest());
+}
+
+void CommunicatorState::look_for_problems() {
+  if (const auto difference = difference_to_slower()) {
+    block_.abort(local_, ErrorCode::invalid_argument, *difference);
+    return;
+  }
+  if (const auto error = under_way_.find_problem())
+    block_.abort(local_, error->code(), error->what());
 }
 
 }  // namespace polypath

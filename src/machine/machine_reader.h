@@ -1,6 +1,6 @@
 #pragma once
-// The reader of machine files, one function per kind of entry. Internal to src/machine, and like
-// json_reader.json.h only for *.json.cc files.
+// The reader of machine files, and its parts, one per kind of entry. Internal to src/machine, and
+// like json_reader.json.h only for *.json.cc files.
 
 #include <array>
 #include <map>
@@ -36,61 +36,119 @@ inline constexpr std::array kSizes = {Unit{"B", 1}, Unit{"KiB", 1024}, Unit{"MiB
 /// The resource that an element of "uses" names, as it stands there.
 std::string used_name(const JsonField& use);
 
-class MachineReader {
+/// Reads quantities such as {"value": 393, "unit": "GB/s", "source": "nvlink"}, in SI units. With
+/// `nominal`, those that say what they were before they were measured have that value.
+class QuantityReader {
  public:
-  /// With `nominal`, quantities that say what they were before they were measured have that value.
-  explicit MachineReader(const JsonField& file, bool nominal = false)
-      : file_(file), nominal_(nominal) {}
-  Machine read();
-  /// True if any quantity had said so.
+  explicit QuantityReader(bool nominal) : nominal_(nominal) {}
+
+  /// A source that quantities may name.
+  void add_source(const std::string& key) { sources_.insert(key); }
+  [[nodiscard]] bool reads_nominal() const { return nominal_; }
+  /// True if any quantity had a nominal value.
   [[nodiscard]] bool has_nominal() const { return has_nominal_; }
 
- private:
-  // parse.json.cc
-  void read_head();
-  void read_place(const JsonField& field);
-  void read_latencies(const JsonField& field, Place& place);
-  void add_places(const JsonField& field, Place place, bool numbered);
-  void read_resource(const JsonField& field);
-  Burst burst(const JsonField& field, const Resource& resource);
-  void add_resource(const JsonField& field, const Resource& resource);
-  void read_costs(const JsonField& field);
-  // A quantity such as {"value": 393, "unit": "GB/s", "source": "nvlink"}, in SI units.
-  double quantity(const JsonField& field, const char* what, std::span<const Unit> units,
-                  bool nominal);
-  // With `nominal`, what it was before it was measured, as with the reader's own.
-  Seconds duration(const JsonField& field, bool nominal = false);
+  /// `nominally`: this one as with the reader's own `nominal`.
+  double read(const JsonField& field, const char* what, std::span<const Unit> units,
+              bool nominally = false);
+  Seconds duration(const JsonField& field, bool nominally = false);
   BytesPerSecond rate(const JsonField& field);
   Bytes size(const JsonField& field);
 
-  // parse_driver.json.cc
-  void read_driver(const JsonField& field);
-  double driver_value(const JsonField& field, const DriverField& known);
+ private:
+  bool nominal_;
+  bool has_nominal_ = false;
+  std::set<std::string> sources_;
+};
 
-  // parse_network.json.cc
-  void read_network(const JsonField& field);
+class PlaceReader {
+ public:
+  PlaceReader(Machine& machine, QuantityReader& quantities)
+      : machine_(machine), quantities_(quantities) {}
+  void read(const JsonField& field);
+
+ private:
+  void read_latencies(const JsonField& field, Place& place);
+  void add(const JsonField& field, Place place, bool numbered);
+
+  Machine& machine_;
+  QuantityReader& quantities_;
+};
+
+/// The places that a pattern names.
+std::vector<PlaceId> places_at(const Machine& machine, const JsonField& field);
+
+class ResourceReader {
+ public:
+  ResourceReader(Machine& machine, QuantityReader& quantities)
+      : machine_(machine), quantities_(quantities) {}
+  void read(const JsonField& field);
+  /// An element of "uses" of a hop with that bandwidth, with the name that its pattern stands for.
+  void read_use(const JsonField& field, const std::string& named_as, BytesPerSecond bandwidth,
+                std::vector<Use>& uses);
+
+ private:
+  Burst burst(const JsonField& field, const Resource& resource);
+  void add(const JsonField& field, const Resource& resource);
+  ResourceId find(const JsonField& field, const std::string& wanted, const std::vector<Use>& uses);
+
+  Machine& machine_;
+  QuantityReader& quantities_;
+  std::unordered_map<std::string, ResourceId> by_name_;
+};
+
+class HopReader {
+ public:
+  HopReader(Machine& machine, QuantityReader& quantities, ResourceReader& resources)
+      : machine_(machine), quantities_(quantities), resources_(resources) {}
+  void read(const JsonField& field);
+  /// Gives the machine its hops.
+  void finish();
+
+ private:
+  void add(const JsonField& field, Hop hop);
+  HopKind kind_of(const JsonField& field, const Hop& hop);
+  const std::string& name(PlaceId id) { return machine_.place(id).name; }
+
+  Machine& machine_;
+  QuantityReader& quantities_;
+  ResourceReader& resources_;
+  std::map<std::pair<PlaceId, PlaceId>, Hop> hops_;
+  std::size_t expansions_ = 0;
+};
+
+class NetworkReader {
+ public:
+  NetworkReader(Machine& machine, QuantityReader& quantities, ResourceReader& resources)
+      : machine_(machine), quantities_(quantities), resources_(resources) {}
+  void read(const JsonField& field);
+
+ private:
   void read_end(const JsonField& field);
   std::vector<Use> read_uses(const JsonField& field, PlaceId place);
 
-  // parse_hops.json.cc
-  void read_hop_entry(const JsonField& field);
-  void add_hop(const JsonField& field, Hop hop);
-  HopKind kind_of(const JsonField& field, const Hop& hop);
-  void read_use(const JsonField& field, const std::string& named_as, BytesPerSecond bandwidth,
-                std::vector<Use>& uses);
-  ResourceId resource_at(const JsonField& field, const std::string& wanted,
-                         const std::vector<Use>& uses);
-  std::vector<PlaceId> places_at(const JsonField& field) const;
-  const std::string& name(PlaceId id) { return machine_.place(id).name; }
+  Machine& machine_;
+  QuantityReader& quantities_;
+  ResourceReader& resources_;
+};
+
+void read_driver(const JsonField& field, QuantityReader& quantities, DriverBehaviour& driver);
+
+class MachineReader {
+ public:
+  /// `nominal` as of QuantityReader.
+  explicit MachineReader(const JsonField& file, bool nominal = false)
+      : file_(file), quantities_(nominal) {}
+  Machine read();
+  [[nodiscard]] bool has_nominal() const { return quantities_.has_nominal(); }
+
+ private:
+  void read_head();
+  void read_costs(const JsonField& field);
 
   const JsonField& file_;
-  bool nominal_;
-  bool has_nominal_ = false;
+  QuantityReader quantities_;
   Machine machine_;
-  std::set<std::string> sources_;
-  std::unordered_map<std::string, ResourceId> resources_;
-  std::map<std::pair<PlaceId, PlaceId>, Hop> hops_;
-  std::size_t expansions_ = 0;
 };
 
 }  // namespace polypath

@@ -19,28 +19,27 @@ std::vector<std::string_view> names() {
   return all;
 }
 
-}  // namespace
-
-void MachineReader::read_driver(const JsonField& field) {
-  field.allow_only(names());
-  field.check_note(kLongestSentence);
-  for (const DriverField& known : driver_fields())
-    if (field.has(known.name))
-      known.set(machine_.driver, driver_value(field.at(known.name), known));
-}
-
-double MachineReader::driver_value(const JsonField& field, const DriverField& known) {
-  if (known.is<Seconds>()) return duration(field).value;
-  if (known.is<BytesPerSecond>()) return rate(field).value;
+double value_of(const JsonField& field, const DriverField& known, QuantityReader& quantities) {
+  if (known.is<Seconds>()) return quantities.duration(field).value;
+  if (known.is<BytesPerSecond>()) return quantities.rate(field).value;
   const bool size = known.is<Bytes>();
   const double value =
-      size ? quantity(field, "size", kSizes, false) : quantity(field, "number", kNumbers, false);
+      size ? quantities.read(field, "size", kSizes) : quantities.read(field, "number", kNumbers);
   if (!known.accepts(value))
     field.at("value").reject(
         fmt::format("is {}{}", value, size ? " B" : ""),
         fmt::format("a {} from {} to {} belongs here",
                     known.is<double>() ? "number" : "whole number", known.least, known.most));
   return value;
+}
+
+}  // namespace
+
+void read_driver(const JsonField& field, QuantityReader& quantities, DriverBehaviour& driver) {
+  field.allow_only(names());
+  field.check_note(kLongestSentence);
+  for (const DriverField& known : driver_fields())
+    if (field.has(known.name)) known.set(driver, value_of(field.at(known.name), known, quantities));
 }
 
 }  // namespace polypath

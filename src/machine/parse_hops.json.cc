@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
@@ -24,28 +24,15 @@ HopKind network_kind_of(const JsonField& field, const std::string& pair, const s
 
 }  // namespace
 
-std::string used_name(const JsonField& use) {
-  if (use.is_text()) return use.text(kLongestName);
-  use.allow_only({"resource", "weight"});
-  return use.at("resource").text(kLongestName);
-}
-
-std::vector<PlaceId> MachineReader::places_at(const JsonField& field) const {
-  const std::string pattern = field.text(kLongestName);
-  auto places = select_places(machine_.places, pattern);
-  if (places.empty())
-    field.reject(fmt::format("is '{}'", printable(pattern)), "no place has such a name");
-  return places;
-}
-
-void MachineReader::read_hop_entry(const JsonField& field) {
+void HopReader::read(const JsonField& field) {
   field.allow_only({"from", "to", "absent", "kind", "latency", "bandwidth", "uses", "note"});
   field.check_note(kLongestSentence);
   const bool absent = field.has("absent") && field.at("absent").flag();
   Hop hop;
-  if (!absent) hop.latency = duration(field.at("latency"));
-  if (!absent) hop.bandwidth = rate(field.at("bandwidth"));
-  const auto sources = places_at(field.at("from")), destinations = places_at(field.at("to"));
+  if (!absent) hop.latency = quantities_.duration(field.at("latency"));
+  if (!absent) hop.bandwidth = quantities_.rate(field.at("bandwidth"));
+  const auto sources = places_at(machine_, field.at("from")),
+             destinations = places_at(machine_, field.at("to"));
   const bool is_circle = sources.size() == 1 && sources == destinations;
   if (is_circle && field.at("from").text(kLongestName) == name(sources[0]))
     field.reject(fmt::format("joins {0} to {0}", name(sources[0])), "a copy there needs no path");
@@ -57,22 +44,26 @@ void MachineReader::read_hop_entry(const JsonField& field) {
       hops_.erase({from, to});
       hop.source = from;
       hop.destination = to;
-      if (!absent) add_hop(field, hop);
+      if (!absent) add(field, hop);
     }
   }
 }
 
-void MachineReader::add_hop(const JsonField& field, Hop hop) {
+void HopReader::finish() {
+  for (auto& [pair, hop] : hops_) machine_.hops.push_back(std::move(hop));
+}
+
+void HopReader::add(const JsonField& field, Hop hop) {
   hop.kind = kind_of(field, hop);
   for (const JsonField& use : field.at("uses").elements(kMostUses))
-    read_use(
+    resources_.read_use(
         use,
         substitute(used_name(use), {{"{from}", name(hop.source)}, {"{to}", name(hop.destination)}}),
         hop.bandwidth, hop.uses);
   hops_.emplace(std::pair(hop.source, hop.destination), std::move(hop));
 }
 
-HopKind MachineReader::kind_of(const JsonField& field, const Hop& hop) {
+HopKind HopReader::kind_of(const JsonField& field, const Hop& hop) {
   const bool from_host = machine_.place(hop.source).kind == PlaceKind::host;
   const bool to_host = machine_.place(hop.destination).kind == PlaceKind::host;
   const std::string pair = fmt::format("{} to {}", name(hop.source), name(hop.destination));
@@ -88,34 +79,6 @@ HopKind MachineReader::kind_of(const JsonField& field, const Hop& hop) {
   if (kind == "host" && usual == HopKind::host) return HopKind::host;
   field.at("kind").reject(fmt::format("is '{}' for {}", printable(kind), pair),
                           "between GPUs it is peer or driver_staged, to or from a host it is host");
-}
-
-ResourceId MachineReader::resource_at(const JsonField& field, const std::string& wanted,
-                                      const std::vector<Use>& uses) {
-  const auto found = resources_.find(wanted);
-  if (found == resources_.end())
-    field.reject(fmt::format("names '{}'", printable(wanted)),
-                 "there is no such resource in /resources");
-  const ResourceId id = found->second;
-  if (std::any_of(uses.begin(), uses.end(), [&](Use use) { return use.resource == id; }))
-    field.reject(fmt::format("names '{}' again", wanted), "give it one weight instead");
-  return id;
-}
-
-void MachineReader::read_use(const JsonField& field, const std::string& named_as,
-                             BytesPerSecond bandwidth, std::vector<Use>& uses) {
-  const bool plain = field.is_text();
-  const JsonField named = plain ? field : field.at("resource");
-  const double weight = plain || !field.has("weight") ? 1 : field.at("weight").number();
-  if (!(weight >= 1e-3 && weight <= 1e3))
-    field.at("weight").reject(fmt::format("is {}", weight), "a weight lies from 0.001 to 1000");
-  const Use use{resource_at(named, named_as, uses), weight};
-  const Resource& resource = machine_.resource(use.resource);
-  if (bandwidth.value * weight > resource.capacity.value * (1 + 1e-9))
-    named.reject(
-        fmt::format("names '{}' of {:.4g} GB/s", resource.name, resource.capacity.value / 1e9),
-        "one copy alone would exceed it at the hop's bandwidth");
-  uses.push_back(use);
 }
 
 }  // namespace polypath

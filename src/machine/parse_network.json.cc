@@ -9,32 +9,33 @@
 #include "machine/pattern.h"
 
 namespace polypath {
-void MachineReader::read_network(const JsonField& field) {
+
+void NetworkReader::read(const JsonField& field) {
   field.allow_only({"latency", "bandwidth", "ends", "note"});
   field.check_note(kLongestSentence);
   machine_.network.emplace();
-  machine_.network->latency = duration(field.at("latency"));
-  machine_.network->bandwidth = rate(field.at("bandwidth"));
+  machine_.network->latency = quantities_.duration(field.at("latency"));
+  machine_.network->bandwidth = quantities_.rate(field.at("bandwidth"));
   for (const JsonField& end : field.at("ends").elements(kMostPlaces)) read_end(end);
 }
 
-void MachineReader::read_end(const JsonField& field) {
+void NetworkReader::read_end(const JsonField& field) {
   field.allow_only({"place", "out", "in", "note"});
   field.check_note(kLongestSentence);
   auto& ends = machine_.network->ends;
-  for (const PlaceId place : places_at(field.at("place"))) {
+  for (const PlaceId place : places_at(machine_, field.at("place"))) {
     if (std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return end.place == place; }))
-      field.at("place").reject(fmt::format("names {} again", name(place)),
+      field.at("place").reject(fmt::format("names {} again", machine_.place(place).name),
                                "each memory is one end of the network");
     ends.push_back({place, read_uses(field.at("out"), place), read_uses(field.at("in"), place)});
   }
 }
 
-std::vector<Use> MachineReader::read_uses(const JsonField& field, PlaceId place) {
+std::vector<Use> NetworkReader::read_uses(const JsonField& field, PlaceId place) {
   std::vector<Use> uses;
   for (const JsonField& use : field.elements(kMostUses))
-    read_use(use, substitute(used_name(use), {{"{place}", name(place)}}),
-             machine_.network->bandwidth, uses);
+    resources_.read_use(use, substitute(used_name(use), {{"{place}", machine_.place(place).name}}),
+                        machine_.network->bandwidth, uses);
   return uses;
 }
 

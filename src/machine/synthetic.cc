@@ -103,6 +103,12 @@ class Builder {
     std::vector<Use> to;  // the socket link towards each host, itself included but unused
   };
 
+  // What all links of a kind have in common.
+  struct Links {
+    BytesPerSecond pcie, direct;
+    Seconds peer_latency, host_latency;
+  };
+
   Random random_;
   Family family_;
   int gpus_ = 0;
@@ -110,8 +116,7 @@ class Builder {
   Machine machine_;
   std::vector<Gpu> gpu_;
   std::vector<Host> host_;
-  BytesPerSecond pcie_, link_;
-  Seconds peer_latency_, host_latency_;
+  Links links_;
   int staged_percent_ = 0;
   bool serial_peers_ = false;
 };
@@ -157,33 +162,34 @@ void Builder::add_host_resources() {
 }
 
 void Builder::add_gpu_resources() {
-  pcie_ = random_.rate(6, 64);
-  link_ = random_.rate(20, family_ == Family::nvswitch ? 450 : 150);
-  const BytesPerSecond both = {pcie_.value * random_.between(110, 200) / 100};
-  peer_latency_ = random_.time(10, 60);
-  host_latency_ = random_.time(10, 80);
+  links_.pcie = random_.rate(6, 64);
+  links_.direct = random_.rate(20, family_ == Family::nvswitch ? 450 : 150);
+  const BytesPerSecond both = {links_.pcie.value * random_.between(110, 200) / 100};
+  links_.peer_latency = random_.time(10, 60);
+  links_.host_latency = random_.time(10, 80);
   staged_percent_ = random_.between(40, 80);
   serial_peers_ = random_.coin();
   for (int gpu = 0; gpu < gpus_; ++gpu) {
     const std::string name = fmt::format("gpu{}", gpu);
     Gpu& added = gpu_.emplace_back();
-    added.in = resource(name + ".pcie_in", "pcie", pcie_);
-    added.out = resource(name + ".pcie_out", "pcie", pcie_);
+    added.in = resource(name + ".pcie_in", "pcie", links_.pcie);
+    added.out = resource(name + ".pcie_out", "pcie", links_.pcie);
     added.both = resource(name + ".pcie", "pcie", both);
     added.h2d = engine(name + ".h2d_engine");
     added.d2h = engine(name + ".d2h_engine");
     if (serial_peers_) added.peer = engine(name + ".peer_engine");
     if (family_ != Family::nvswitch) continue;
-    added.egress = resource(name + ".egress", "port", link_);
-    added.ingress = resource(name + ".ingress", "port", link_);
+    added.egress = resource(name + ".egress", "port", links_.direct);
+    added.ingress = resource(name + ".ingress", "port", links_.direct);
   }
 }
 
 // Adds the hop with the bandwidth wanted, or with what its narrowest resource lets one copy have.
 void Builder::connect(PlaceId from, PlaceId to, HopKind kind, BytesPerSecond wanted,
                       std::vector<Use> uses) {
-  Hop hop{from, to, kind, kind == HopKind::peer ? peer_latency_ : host_latency_, wanted, {}};
-  if (kind == HopKind::driver_staged) hop.latency = peer_latency_ + host_latency_;
+  Hop hop{from,   to, kind, kind == HopKind::peer ? links_.peer_latency : links_.host_latency,
+          wanted, {}};
+  if (kind == HopKind::driver_staged) hop.latency = links_.peer_latency + links_.host_latency;
   for (const Use& use : uses) {
     const double most = machine_.resource(use.resource).capacity.value / use.weight;
     hop.bandwidth.value = std::min(hop.bandwidth.value, most);
@@ -207,7 +213,7 @@ void Builder::connect_gpus(int from, int to) {
 
 // One copy engine per linked peer, as on machines whose GPUs are joined directly.
 void Builder::connect_link(int from, int to) {
-  const BytesPerSecond width = {link_.value * random_.between(1, 2)};
+  const BytesPerSecond width = {links_.direct.value * random_.between(1, 2)};
   const Use link = resource(fmt::format("gpu{}-gpu{}.link", from, to), "link", width);
   connect(gpu_place(from), gpu_place(to), HopKind::peer, width, {link});
 }
@@ -215,13 +221,13 @@ void Builder::connect_link(int from, int to) {
 void Builder::connect_switch(int from, int to) {
   std::vector<Use> uses = {gpu_[from].egress, gpu_[to].ingress};
   if (serial_peers_) uses.push_back(gpu_[from].peer);
-  connect(gpu_place(from), gpu_place(to), HopKind::peer, link_, std::move(uses));
+  connect(gpu_place(from), gpu_place(to), HopKind::peer, links_.direct, std::move(uses));
 }
 
 void Builder::connect_pcie(int from, int to) {
   std::vector<Use> uses = {gpu_[from].out, gpu_[from].both, gpu_[to].in, gpu_[to].both};
   if (serial_peers_) uses.push_back(gpu_[from].peer);
-  connect(gpu_place(from), gpu_place(to), HopKind::peer, pcie_, std::move(uses));
+  connect(gpu_place(from), gpu_place(to), HopKind::peer, links_.pcie, std::move(uses));
 }
 
 // The driver's bounce buffer lies in the source's host memory: written once, read once.
@@ -232,7 +238,7 @@ void Builder::connect_staged(int from, int to) {
                            gpu_[to].in,    gpu_[to].both,  gpu_[to].h2d};
   if (host_of(from) != host_of(to)) uses.push_back(host.to[host_of(to)]);
   connect(gpu_place(from), gpu_place(to), HopKind::driver_staged,
-          {pcie_.value * staged_percent_ / 100}, std::move(uses));
+          {links_.pcie.value * staged_percent_ / 100}, std::move(uses));
 }
 
 void Builder::connect_host(int gpu, int host) {
@@ -245,8 +251,8 @@ void Builder::connect_host(int gpu, int host) {
     out.push_back(host_[near].to[host]);
     in.push_back(host_[host].to[near]);
   }
-  connect(gpu_place(gpu), host_place(host), HopKind::host, pcie_, std::move(out));
-  connect(host_place(host), gpu_place(gpu), HopKind::host, pcie_, std::move(in));
+  connect(gpu_place(gpu), host_place(host), HopKind::host, links_.pcie, std::move(out));
+  connect(host_place(host), gpu_place(gpu), HopKind::host, links_.pcie, std::move(in));
 }
 
 void Builder::add_costs() {

@@ -10,7 +10,7 @@ namespace polypath {
 namespace {
 
 // A port carries hardly more than one copy over it: it is what they share.
-constexpr double kAlike = 1.5;
+constexpr double kHardlyMore = 1.5;
 
 /// A limit of a copy over a hop, which may limit other copies as well.
 struct Narrowest {
@@ -24,7 +24,7 @@ Narrowest narrowest_of(const Machine& machine, const Hop& hop) {
     const Resource& resource = machine.resource(use.resource);
     const Capacity limit = resource.rate_limit();
     const double rate = std::max(limit.value, limit.burst) / use.weight;
-    if (rate <= found.rate * kAlike) found = {use.resource, std::min(rate, found.rate)};
+    if (rate <= found.rate * kHardlyMore) found = {use.resource, std::min(rate, found.rate)};
   }
   return found;
 }

@@ -17,29 +17,29 @@ constexpr std::size_t kMostPaths = 6;  // of a search: 63 sets
 constexpr double kClose = 1.05;        // of a plan to the best that is found
 
 // Shares that end together, from the papers' shares on, and chunk counts around the papers' ones.
-Seconds best_over(const Optimiser& optimiser, const std::vector<Path>& paths) {
+Seconds best_over(const Splitter& splitter, const std::vector<Path>& paths) {
   Seconds best = Seconds::infinity();
   for (const double factor : {0.5, 1.0}) {
-    Draft draft = optimiser.closed_form_split(paths);
+    Draft draft = splitter.closed_form_split(paths);
     for (PathDraft& part : draft.paths) part.chunks = std::max(1.0, part.chunks * factor);
-    optimiser.evaluate(draft);
+    splitter.evaluate(draft);
     best = std::min(best, draft.prediction.time);
-    for (int round = 0; round < 3 && optimiser.level(draft); ++round) {
-      optimiser.evaluate(draft);
+    for (int round = 0; round < 3 && splitter.level(draft); ++round) {
+      splitter.evaluate(draft);
       best = std::min(best, draft.prediction.time);
     }
   }
   return best;
 }
 
-Seconds best_of_all_subsets(const Optimiser& optimiser, std::vector<Path> paths) {
+Seconds best_of_all_subsets(const Splitter& splitter, std::vector<Path> paths) {
   Seconds best = Seconds::infinity();
   paths.resize(std::min(paths.size(), kMostPaths));
   for (unsigned set = 1; set < 1U << paths.size(); ++set) {
     std::vector<Path> subset;
     for (std::size_t p = 0; p < paths.size(); ++p)
       if ((set >> p & 1U) != 0) subset.push_back(paths[p]);
-    best = std::min(best, best_over(optimiser, subset));
+    best = std::min(best, best_over(splitter, subset));
   }
   return best;
 }
@@ -52,14 +52,14 @@ double distance(Planner& planner, const Hop& hop, Bytes bytes, BothWays both_way
   const PlanPointer plan = planner.plan(hop.source, hop.destination, bytes, options);
   const bool native = plan->executor() == Executor::native;
   const Settings& settings = planner.settings();
-  const OptimiserLimits limits{.chunks = {settings.min_chunk, settings.staging_slot},
-                               .slots = settings.staging_slots,
-                               .max_paths = settings.max_paths,
-                               .both_ways = both_ways != BothWays::no};
-  const Optimiser optimiser(planner.predictor(), limits,
-                            native ? Executor::stream : plan->executor(), bytes);
+  const DraftLimits limits{.chunks = {settings.min_chunk, settings.staging_slot},
+                           .slots = settings.staging_slots,
+                           .max_paths = settings.max_paths,
+                           .both_ways = both_ways != BothWays::no};
+  const Splitter splitter(planner.predictor(), limits, native ? Executor::stream : plan->executor(),
+                          bytes);
   const auto paths = planner.usable_paths(hop.source, hop.destination, options);
-  const Seconds best = best_of_all_subsets(optimiser, paths);
+  const Seconds best = best_of_all_subsets(splitter, paths);
   const bool gains =
       best < planner.to_beat(paths.front(), bytes, plan->native_predicted, both_ways);
   return native && !gains ? 1 : plan->predicted / best;

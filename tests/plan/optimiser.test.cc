@@ -43,11 +43,13 @@ struct Question {
       : machine(std::move(wanted)),
         predictor(machine),
         paths(find_paths(machine, {0}, {1})),
-        optimiser(predictor, {{64_KiB, 8_MiB}, 4, max_paths}, Executor::stream, size) {}
+        splitter(predictor, {{64_KiB, 8_MiB}, 4, max_paths}, Executor::stream, size),
+        optimiser(splitter) {}
 
   Machine machine;
   Predictor predictor;
   std::vector<Path> paths;
+  Splitter splitter;
   Optimiser optimiser;
 };
 
@@ -167,7 +169,7 @@ TEST(BestSubset, IsNeverSlowerThanTheDirectPath) {
     test::Random random(seed);
     const Question question(synthetic_machine(seed), Bytes{random.between(1 << 20, 1 << 28)});
     Draft direct{{PathDraft{question.paths.front(), 1, 1, 0}}, {}};
-    question.optimiser.evaluate(direct);
+    question.splitter.evaluate(direct);
 
     const Draft draft = question.optimiser.best_subset(question.paths);
 
@@ -182,9 +184,9 @@ TEST(BestSubset, HasLargeChunksWhereTheyTakeHardlyLonger) {
   const Machine machine = load_machine("beluga");
   const Predictor predictor(machine);
   const auto paths = find_paths(machine, machine.find_place("host0"), machine.find_place("gpu0"));
-  const Optimiser optimiser(predictor, {{64_KiB, 8_MiB}, 4, 16}, Executor::stream, 64_MiB);
+  const Splitter splitter(predictor, {{64_KiB, 8_MiB}, 4, 16}, Executor::stream, 64_MiB);
 
-  const Draft best = optimiser.best_subset(paths);
+  const Draft best = Optimiser(splitter).best_subset(paths);
 
   EXPECT_LT(best.prediction.time, 1'415_us);
   EXPECT_LT(best.prediction.call, 205_us);
@@ -197,13 +199,13 @@ TEST(BestSubset, KeepsWhatIsGained) {
     const Question question(load_machine(name));
     const Draft best = question.optimiser.best_subset(question.paths);
     Draft direct{{PathDraft{question.paths.front(), 1, 1, 0}}, {}};
-    question.optimiser.evaluate(direct);
+    question.splitter.evaluate(direct);
     const Seconds gained = direct.prediction.time - best.prediction.time;
 
     for (const double factor : {1.25, 1.7}) {
       Draft finer = best;
       for (PathDraft& part : finer.paths) part.chunks *= factor;
-      question.optimiser.equalise_well(finer);
+      question.splitter.equalise_well(finer);
 
       EXPECT_LT(direct.prediction.time - finer.prediction.time, gained * 1.03);
     }
@@ -233,7 +235,7 @@ TEST(BestSubset, IssuesARelayBeforeTheDirectCopyThatWouldKeepItsEngine) {
 TEST(ClosedForm, GivesEveryPathSomething) {
   const Question question(with_relays(40_GBps, {40_GBps, 20_GBps, 1_GBps}));
 
-  const Draft draft = question.optimiser.closed_form(question.paths);
+  const Draft draft = question.splitter.closed_form(question.paths);
 
   ASSERT_EQ(draft.paths.size(), question.paths.size());
   for (const PathDraft& part : draft.paths) EXPECT_GT(part.share, 0);
@@ -246,12 +248,12 @@ TEST(ClosedForm, GivesEvenAHopelessPathSomething) {
   for (const Bytes bytes : {1_MiB, 64_MiB, 1_GiB}) {
     const Question question(machine, bytes);
 
-    const Draft draft = question.optimiser.closed_form(question.paths);
+    const Draft draft = question.splitter.closed_form(question.paths);
 
     ASSERT_EQ(draft.paths.size(), 3U);
-    for (const PathShape& part : question.optimiser.shape_of(draft).paths)
+    for (const PathShape& part : question.splitter.shape_of(draft).paths)
       EXPECT_FALSE(part.chunks.empty());
-    EXPECT_EQ(question.optimiser.shape_of(draft).paths.size(), 3U);
+    EXPECT_EQ(question.splitter.shape_of(draft).paths.size(), 3U);
   }
 }
 
@@ -260,7 +262,7 @@ TEST(ClosedForm, GivesEvenAHopelessPathSomething) {
 TEST(ClosedForm, IsNearlyEvenOverEqualLinks) {
   const Question question(with_relays(40_GBps, {40_GBps, 40_GBps}));
 
-  const Draft draft = question.optimiser.closed_form(question.paths);
+  const Draft draft = question.splitter.closed_form(question.paths);
 
   for (const PathDraft& part : draft.paths) EXPECT_NEAR(part.share, 1.0 / 3, 0.03);
   EXPECT_GT(share_of(draft, question.paths[0]), share_of(draft, question.paths[1]));
@@ -274,8 +276,8 @@ TEST(ClosedForm, KnowsNoContention) {
   const Question shared(test::hand_machine());
   const Question alone(without);
 
-  const Draft draft = shared.optimiser.closed_form(shared.paths);
-  const Draft expected = alone.optimiser.closed_form(alone.paths);
+  const Draft draft = shared.splitter.closed_form(shared.paths);
+  const Draft expected = alone.splitter.closed_form(alone.paths);
 
   ASSERT_EQ(draft.paths.size(), expected.paths.size());
   EXPECT_NEAR(share_of(draft, shared.paths[1]), share_of(expected, alone.paths[1]), 1e-9);
@@ -293,7 +295,7 @@ TEST(ShapeOf, CarriesTheWholeMessageInAlignedSlots) {
       draft.paths.push_back({path, random.integer(0, 100) / 400.0,
                              static_cast<double>(random.integer(1, 300)), random.integer(0, 2)});
 
-    const TransferShape shape = question.optimiser.shape_of(draft);
+    const TransferShape shape = question.splitter.shape_of(draft);
 
     SCOPED_TRACE(message.value);
     EXPECT_EQ(shape.total(), message);
@@ -314,7 +316,7 @@ TEST(Evaluate, KeepsNoPathThatTheShapeHasNot) {
   for (const double share : {0.2, 0.9, 0.6, 0.1})
     draft.paths.push_back({question.paths[draft.paths.size()], share, 4, 0});
 
-  question.optimiser.evaluate(draft);
+  question.splitter.evaluate(draft);
 
   EXPECT_EQ(paths_of(draft), (std::vector<Path>{question.paths[1], question.paths[2]}));
   EXPECT_EQ(draft.prediction.path_finish.size(), draft.paths.size());

@@ -73,12 +73,9 @@ InternodeCollectives::InternodeCollectives(Driver& driver, const Machine& machin
                                      between.piece);
   exchange_ = std::make_unique<NodeExchange>(driver, machine, gpu, rank_->buffer_bytes(),
                                              proxy_group(std::move(between.transport)));
-  network_ = driver.create_stream(gpu);
-  for (EventHandle& event : before_) event = driver.create_event(gpu);
-  for (EventHandle& event : between_) event = driver.create_event(gpu);
-  end_ = driver.create_event(gpu), network_end_ = driver.create_event(gpu);
-  rank_->prepare(network_);
-  driver.record(network_end_, network_);
+  pipeline_ = std::make_unique<InternodePipeline>(driver, gpu, *exchange_);
+  rank_->prepare(pipeline_->network());
+  pipeline_->mark_network();
   join_aborts();
 }
 
@@ -106,18 +103,10 @@ void InternodeCollectives::leave() noexcept {
   if (is_settled) {
     exchange_.reset();
     inside_.reset();
-    return destroy_events();
+    return pipeline_->close();
   }
   log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
   (void)exchange_.release(), (void)inside_.release(), (void)rank_.release();
-}
-
-void InternodeCollectives::destroy_events() {
-  ignore_errors([&] { driver_.destroy_stream(network_); });
-  for (const EventHandle event : before_) ignore_errors([&] { driver_.destroy_event(event); });
-  for (const EventHandle event : between_) ignore_errors([&] { driver_.destroy_event(event); });
-  for (const EventHandle event : {end_, network_end_})
-    ignore_errors([&] { driver_.destroy_event(event); });
 }
 
 std::unique_ptr<NodeCollectives> InternodeCollectives::make_inside(const Machine& machine,
@@ -130,7 +119,7 @@ std::unique_ptr<NodeCollectives> InternodeCollectives::make_inside(const Machine
   return std::make_unique<NodeCollectives>(driver_, machine, settings, gpu, std::move(node));
 }
 
-NetworkProxy::Group InternodeCollectives::proxy_group(std::unique_ptr<Transport> transport) {
+ProxyGroup InternodeCollectives::proxy_group(std::unique_ptr<Transport> transport) {
   communicator_->doubt([used = transport.get()] { return used->failure(); });
   return {.transport = std::move(transport),
           .until_called = communicator_->timeout() + kUntilCalled,
@@ -165,13 +154,13 @@ void InternodeCollectives::join_aborts() {
 
 bool InternodeCollectives::await_all() noexcept {
   const auto is_over = [&] {
-    return is_done() && is_network_done() && (!inside_ || inside_->is_done());
+    return is_done() && pipeline_->is_network_done() && (!inside_ || inside_->is_done());
   };
   return await_end(
       is_over, [&] { communicator_->check(); }, kGpuTimeout);
 }
 
-bool InternodeCollectives::is_done() { return !last_stream_ || driver_.is_done(end_); }
+bool InternodeCollectives::is_done() { return pipeline_->is_done(); }
 
 // Error of an abort, independent of the answer.
 template <class Question>
@@ -185,7 +174,7 @@ void InternodeCollectives::wait_for(Question is_over) {
 }
 
 void InternodeCollectives::synchronize() {
-  wait_for([this] { return is_done() && is_network_done(); });
+  wait_for([this] { return is_done() && pipeline_->is_network_done(); });
 }
 
 // A call without parts: the ranks of the node see it at once, and those of other nodes by their

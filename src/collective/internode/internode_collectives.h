@@ -10,11 +10,10 @@
 // one order, a step waits only for earlier ones, and the proxies start and end exchanges in that
 // order.
 
-#include <array>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "collective/internode/internode_pipeline.h"
 #include "collective/internode/internode_schedule.h"
 #include "collective/internode/node_exchange.h"
 #include "collective/rank/node_collectives.h"
@@ -76,34 +75,23 @@ class InternodeCollectives final : public Collectives {
  private:
   [[nodiscard]] std::unique_ptr<NodeCollectives> make_inside(const Machine& machine,
                                                              const Settings& settings, PlaceId gpu);
-  [[nodiscard]] NetworkProxy::Group proxy_group(std::unique_ptr<Transport> transport);
+  [[nodiscard]] ProxyGroup proxy_group(std::unique_ptr<Transport> transport);
   void join_aborts();
-  void destroy_events();
   [[nodiscard]] std::vector<Blob> meet(const CallRecord& record, const Blob& mine);
   [[nodiscard]] CallNumber compare(const CallRecord& record);
   void await_comparison();
   template <class Question>
   void wait_for(Question is_over);
-  void mark_end(StreamHandle stream);
   void check_call(const CollectiveCall& call) const;
   void enqueue(const CallRecord& record, InternodeSchedule& call, StreamHandle stream);
-  void issue(InternodeSchedule& call, StreamHandle stream);
-  void send_first(InternodeSchedule& call, int piece);
-  void go_on(InternodeSchedule& call, int piece);
   [[nodiscard]] bool await_all() noexcept;
-  [[nodiscard]] bool is_network_done() { return driver_.is_done(network_end_); }
 
   Driver& driver_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<NodeCollectives> inside_;  ///< of the node; none for one rank
   std::unique_ptr<NodeRank> rank_;
   std::unique_ptr<NodeExchange> exchange_;
-  StreamHandle network_;
-  std::array<EventHandle, NodeRank::kPieces> before_;  ///< of the pieces under way: all of it
-  std::array<EventHandle, NodeRank::kPieces> between_;
-  EventHandle end_;          ///< of the last call
-  EventHandle network_end_;  ///< of what is in the network's stream
-  std::optional<StreamHandle> last_stream_;
+  std::unique_ptr<InternodePipeline> pipeline_;
   std::uint64_t last_call_ = 0;  ///< as the proxy counts them
   bool is_closed_ = false;
 };

@@ -21,7 +21,7 @@ NodeExchange::Memory::~Memory() {
 }
 
 NodeExchange::NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, Bytes slot,
-                           NetworkProxy::Group group)
+                           ProxyGroup group)
     : driver_(driver),
       gpu_(gpu),
       host_(machine.nearest_host(gpu)),

@@ -32,8 +32,7 @@ class NodeExchange {
   static constexpr int kSlots = 4;
 
   /// Slots of so many bytes each way. Errors of the driver.
-  NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, Bytes slot,
-               NetworkProxy::Group group);
+  NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, Bytes slot, ProxyGroup group);
   NodeExchange(const NodeExchange&) = delete;
   NodeExchange& operator=(const NodeExchange&) = delete;
   /// Nothing may be queued that uses it.

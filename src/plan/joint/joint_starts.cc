@@ -1,8 +1,7 @@
-// The starts of a joint optimiser: the share program's answers to a few neighbouring questions.
+#include "plan/joint/joint_starts.h"
 
 #include <algorithm>
 
-#include "plan/joint/joint_optimiser.h"
 #include "plan/single/contention.h"
 
 namespace polypath {
@@ -16,18 +15,18 @@ bool goes_through_host(const Machine& machine, const Path& path) {
 
 }  // namespace
 
-std::vector<JointDraft> JointOptimiser::starts() const {
+std::vector<JointDraft> JointStarts::drafts() const {
   std::vector<JointDraft> drafts;
   for (const double least_part : {0.0, 0.05, 0.12})
-    drafts.push_back(program_draft({.least_part = least_part}));
-  drafts.push_back(program_draft({.in_proportion = true, .least_part = 0.02}));
-  drafts.push_back(program_draft({.hosts = false, .least_part = 0.02}));
-  drafts.push_back(program_draft({.polite = true, .least_part = 0.02}));
-  drafts.push_back(program_draft({.alone = true, .least_part = 0.02}));
+    drafts.push_back(draft({.least_part = least_part}));
+  drafts.push_back(draft({.in_proportion = true, .least_part = 0.02}));
+  drafts.push_back(draft({.hosts = false, .least_part = 0.02}));
+  drafts.push_back(draft({.polite = true, .least_part = 0.02}));
+  drafts.push_back(draft({.alone = true, .least_part = 0.02}));
   return drafts;
 }
 
-Load JointOptimiser::direct_load_of_others(std::size_t transfer) const {
+Load JointStarts::direct_load_of_others(std::size_t transfer) const {
   const JointProblem& problem = predictor_.problem();
   Load load;
   for (std::size_t k = 0; k < predictor_.size(); ++k)
@@ -37,7 +36,7 @@ Load JointOptimiser::direct_load_of_others(std::size_t transfer) const {
   return load;
 }
 
-std::vector<std::vector<Path>> JointOptimiser::paths_for(const Start& start) const {
+std::vector<std::vector<Path>> JointStarts::paths_for(const Start& start) const {
   const Predictor& predictor = predictor_.predictor();
   const Machine& machine = predictor.machine();
   std::vector<std::vector<Path>> paths = predictor_.problem().paths;
@@ -53,19 +52,19 @@ std::vector<std::vector<Path>> JointOptimiser::paths_for(const Start& start) con
   return paths;
 }
 
-JointDraft JointOptimiser::program_draft(const Start& start) const {
-  JointDraft draft = even_split(paths_for(start));
+JointDraft JointStarts::draft(const Start& start) const {
+  JointDraft begun = even_split(paths_for(start));
   for (int round = 0; round < kJointProgramRounds; ++round) {
-    settle_chunks(draft);
-    resolve_shares(draft, start);
-    if (round == 0) keep_most_useful(draft);
+    settle_chunks(begun);
+    resolve_shares(begun, start);
+    if (round == 0) keep_most_useful(begun);
   }
-  settle_chunks(draft);
-  sort_paths(draft);
-  return draft;
+  settle_chunks(begun);
+  sort_paths(begun);
+  return begun;
 }
 
-JointDraft JointOptimiser::even_split(const std::vector<std::vector<Path>>& paths) const {
+JointDraft JointStarts::even_split(const std::vector<std::vector<Path>>& paths) const {
   JointDraft draft;
   for (const auto& of_transfer : paths) {
     Draft& own = draft.transfers.emplace_back();
@@ -76,7 +75,7 @@ JointDraft JointOptimiser::even_split(const std::vector<std::vector<Path>>& path
 }
 
 // An idle path keeps the count that it had: with one chunk it would look worse than it is.
-void JointOptimiser::settle_chunks(JointDraft& draft) const {
+void JointStarts::settle_chunks(JointDraft& draft) const {
   for (std::size_t k = 0; k < draft.transfers.size(); ++k)
     for (PathDraft& part : draft.transfers[k].paths) {
       const Bytes bytes = share_of(predictor_.problem().transfers[k].bytes, part.share);
@@ -85,8 +84,8 @@ void JointOptimiser::settle_chunks(JointDraft& draft) const {
     }
 }
 
-JointPaths JointOptimiser::problem_of(const JointDraft& draft, std::size_t transfer,
-                                      const Start& start) const {
+JointPaths JointStarts::problem_of(const JointDraft& draft, std::size_t transfer,
+                                   const Start& start) const {
   const JointProblem& problem = predictor_.problem();
   const Bytes bytes = problem.transfers[transfer].bytes;
   JointPaths paths{
@@ -102,7 +101,7 @@ JointPaths JointOptimiser::problem_of(const JointDraft& draft, std::size_t trans
   return paths;
 }
 
-void JointOptimiser::resolve_shares(JointDraft& draft, const Start& start) const {
+void JointStarts::resolve_shares(JointDraft& draft, const Start& start) const {
   const auto& capacities = predictor_.predictor().resources().capacities();
   const std::vector<Seconds> starts = predictor_.starts(draft);
   std::vector<JointPaths> transfers;
@@ -124,7 +123,7 @@ void JointOptimiser::resolve_shares(JointDraft& draft, const Start& start) const
 }
 
 // As many paths as the settings allow, the first one among them.
-void JointOptimiser::keep_most_useful(JointDraft& draft) const {
+void JointStarts::keep_most_useful(JointDraft& draft) const {
   const auto most = static_cast<std::size_t>(predictor_.problem().limits.max_paths);
   for (Draft& own : draft.transfers) {
     if (own.paths.size() <= most) continue;
@@ -134,7 +133,7 @@ void JointOptimiser::keep_most_useful(JointDraft& draft) const {
   }
 }
 
-void JointOptimiser::sort_paths(JointDraft& draft) const {
+void JointStarts::sort_paths(JointDraft& draft) const {
   for (std::size_t k = 0; k < draft.transfers.size(); ++k) {
     Draft& own = draft.transfers[k];
     predictor_.splitter(k).drop_idle(own);

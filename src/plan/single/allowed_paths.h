@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan/options.h"
-#include "plan/single/optimiser.h"
+#include "plan/single/draft.h"
 #include "plan/single/plan_model.h"
 #include "plan/single/planner_request.h"
 

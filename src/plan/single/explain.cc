@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "model/tolerance.h"
 #include "plan/load.h"
-#include "plan/single/optimiser.h"
+#include "plan/single/draft.h"
 
 namespace polypath {
 

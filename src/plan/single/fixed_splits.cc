@@ -56,7 +56,7 @@ std::optional<Draft> FixedSplits::tuned(const PlannerRequest& request, Executor 
       tuned_.find(machine.place(request.source).name, machine.place(request.destination).name,
                   request.bytes, executor);
   if (entry == nullptr) return std::nullopt;
-  Draft draft = with_shares(request, model_.optimiser(request, executor, request.bytes),
+  Draft draft = with_shares(request, model_.splitter(request, executor, request.bytes),
                             entry->shares, entry->chunks);
   if (uses_left_out(machine, draft, request.options->left_out)) return std::nullopt;
   for (const PathDraft& part : draft.paths)
@@ -65,7 +65,7 @@ std::optional<Draft> FixedSplits::tuned(const PlannerRequest& request, Executor 
 }
 
 Draft FixedSplits::forced(const PlannerRequest& request, Executor executor) const {
-  const Optimiser exact = model_.optimiser(request, executor, request.bytes);
+  const Splitter exact = model_.splitter(request, executor, request.bytes);
   const PlanOptions& options = *request.options;
   if (!options.shares.empty()) return with_shares(request, exact, options.shares, options.chunks);
   std::map<std::string, double> marks;
@@ -83,7 +83,7 @@ Draft FixedSplits::forced(const PlannerRequest& request, Executor executor) cons
   return draft;
 }
 
-Draft FixedSplits::with_shares(const PlannerRequest& request, const Optimiser& exact,
+Draft FixedSplits::with_shares(const PlannerRequest& request, const Splitter& exact,
                                const std::map<std::string, double>& shares,
                                const std::map<std::string, int>& chunks) const {
   check_shares(shares);

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "plan/single/optimiser.h"
 #include "plan/single/plan_model.h"
 #include "plan/single/planner_request.h"
+#include "plan/single/splitter.h"
 #include "plan/tuned.h"
 
 namespace polypath {
@@ -28,7 +28,7 @@ class FixedSplits {
   void apply_chunks(const PlannerRequest& request, Draft& draft) const;
 
  private:
-  [[nodiscard]] Draft with_shares(const PlannerRequest& request, const Optimiser& optimiser,
+  [[nodiscard]] Draft with_shares(const PlannerRequest& request, const Splitter& splitter,
                                   const std::map<std::string, double>& shares,
                                   const std::map<std::string, int>& chunks) const;
 

@@ -36,7 +36,7 @@ bool MorePaths::add(PlannerRequest& request, const Path& path, Draft& chosen,
                     Executor& executor) const {
   const bool native = executor == Executor::native;
   const Executor tried = native ? executor_of_more(request) : executor;
-  const Optimiser exact = model_.optimiser(request, tried, request.bytes);
+  const Splitter exact = model_.splitter(request, tried, request.bytes);
   Draft more = exact.with_path(chosen, path);
   request.with_one_more[path] = more.prediction.time;
   const Seconds now = chosen.prediction.time;

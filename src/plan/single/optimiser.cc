@@ -1,21 +1,15 @@
 #include "plan/single/optimiser.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include "model/tolerance.h"
-#include "plan/single/contention.h"
+#include <utility>
 
 namespace polypath {
 namespace {
 
-constexpr int kProgramRounds = 4;            // chunk counts settle to within a per cent in three
 constexpr int kEqualiseRounds = 4;           // each roughly squares the relative difference of ends
-constexpr int kReplayRounds = 4;             // the same, from a start that is a few per cent off
 constexpr std::size_t kReplayedDrafts = 5;   // quick predictions order the rest reliably
 constexpr std::size_t kReplayedInTurns = 4;  // of those whose order counts
 constexpr double kOutOfStep = 1.04;  // a replay this far above the quick prediction has a cause
-constexpr double kWorthAPath = 1 - kAlike;  // what another path must leave of the cost
 
 // True if one of `drafts` uses the very paths of `other`, with any shares.
 bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
@@ -29,214 +23,43 @@ bool has_same_paths(const std::vector<Draft>& drafts, const Draft& other) {
                      [&](const Draft& draft) { return sorted_paths_of(draft) == paths; });
 }
 
-// The path that carries what the others leave.
-std::size_t rest_of(const Draft& draft) {
-  const auto direct = std::find_if(draft.paths.begin(), draft.paths.end(),
-                                   [](const PathDraft& part) { return !part.path.staged(); });
-  return direct == draft.paths.end() ? 0 : static_cast<std::size_t>(direct - draft.paths.begin());
-}
-
 }  // namespace
 
-Seconds cost_of(const Draft& draft) {
-  return draft.prediction.time + draft.prediction.call * kCallWeight;
-}
-
-bool is_worth_a_path(const Draft& more, const Draft& fewer) {
-  return cost_of(more) < cost_of(fewer) * kWorthAPath;
-}
-
-Bytes share_of(Bytes bytes, double share) {
-  return {static_cast<std::uint64_t>(std::llround(bytes.real() * share))};
-}
-
-std::vector<Path> paths_of(const Draft& draft) {
-  std::vector<Path> paths;
-  for (const PathDraft& part : draft.paths) paths.push_back(part.path);
-  return paths;
-}
-
-Optimiser::Optimiser(const Predictor& predictor, const OptimiserLimits& limits, Executor executor,
-                     Bytes bytes)
-    : predictor_(predictor), limits_(limits), executor_(executor), bytes_(bytes) {}
-
-Seconds Optimiser::chunk_issue_cost() const {
-  const CallCosts& costs = predictor_.machine().costs;
-  if (executor_ == Executor::graph) return costs.graph_launch_node * 2;
-  return costs.copy * 2 + costs.event_record + costs.event_wait;
-}
-
-double Optimiser::chunk_count(const Path& path, Bytes bytes) const {
-  const HockneyPath hockney = hockney_path(predictor_.machine(), path);
-  return exact_chunk_count(hockney, bytes, chunk_issue_cost());
-}
-
-// Staged paths in whole blocks of 512 bytes; the direct path, or without it the first one, the
-// rest. Where shares add up to more than one, the last ones get less or nothing.
-std::vector<Bytes> Optimiser::bytes_of_paths(const Draft& draft) const {
-  std::vector<Bytes> carried(draft.paths.size());
-  const std::size_t rest = rest_of(draft);
-  Bytes left = bytes_;
-  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-    if (p == rest) continue;
-    const Bytes wanted = share_of(bytes_, draft.paths[p].share);
-    carried[p] = std::min(left, Bytes{wanted.value / 512 * 512});
-    left -= carried[p];
+Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
+  const std::vector<Path> order = ranked(paths);
+  Draft best{{PathDraft{paths.front(), 1, 1, 0}}, {}};
+  splitter_.evaluate(best);
+  const Seconds alone = best.prediction.time;
+  std::vector<Draft> drafts = drafts_of(order, paths.front());
+  for (Draft& promising : most_promising(drafts, kReplayedDrafts)) {
+    Draft draft = replayed(std::move(promising));
+    if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
   }
-  carried[rest] = left;
-  return carried;
-}
-
-TransferShape Optimiser::shape_of(const Draft& draft) const {
-  TransferShape shape{executor_, {}};
-  const std::vector<Bytes> carried = bytes_of_paths(draft);
-  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-    const PathDraft& path = draft.paths[p];
-    if (carried[p].value == 0) continue;
-    PathShape part{path.path, {carried[p]}};
-    if (path.path.staged()) {
-      part.taper = path.taper;
-      part.chunks = chunk_sizes(hockney_path(predictor_.machine(), path.path), carried[p],
-                                path.chunks, path.taper, limits_.chunks);
-    }
-    shape.paths.push_back(std::move(part));
+  if (turns_.lose_time(best, paths)) {
+    std::vector<Draft> others = drafts_with_direct_last(order, paths.front());
+    for (std::vector<Draft>* each : {&drafts, &others})
+      for (Draft& draft : most_promising(std::move(*each), kReplayedInTurns)) {
+        turns_.reorder(draft);
+        draft = replayed(std::move(draft));
+        if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
+      }
   }
-  return shape;
-}
-
-// Paths without bytes have no place in the shape, nor then in the draft. Without one of them
-// another one may carry what the others leave.
-void Optimiser::drop_idle(Draft& draft) const {
-  const PathDraft rest = draft.paths[rest_of(draft)];
-  std::erase_if(draft.paths,
-                [&](const PathDraft& path) { return share_of(bytes_, path.share).value < 512; });
-  if (draft.paths.empty()) draft.paths.push_back(rest);
-  std::size_t erased = 1;
-  while (erased > 0) {
-    const std::vector<Bytes> carried = bytes_of_paths(draft);
-    std::size_t path = 0;
-    erased =
-        std::erase_if(draft.paths, [&](const PathDraft&) { return carried[path++].value == 0; });
-  }
-}
-
-void Optimiser::predict(Draft& draft, Effort effort) const {
-  drop_idle(draft);
-  const auto shapes = together(shape_of(draft));
-  const auto predictions = effort == Effort::quick ? predictor_.predict(shapes, limits_.slots)
-                                                   : predictor_.predict_well(shapes, limits_.slots);
-  draft.prediction = predictions.front();
-  // Whichever is late, both count as late: in time each of them will be. So do their paths: bytes
-  // must not go to one that is early this way only.
-  for (const Prediction& other : predictions) {
-    draft.prediction.time = std::max(draft.prediction.time, other.time);
-    for (std::size_t p = 0; p < draft.paths.size(); ++p)
-      draft.prediction.path_finish[p] =
-          std::max(draft.prediction.path_finish[p], other.path_finish[p]);
-  }
-}
-
-// The shape, and its mirror image if that is under way as well.
-std::vector<TransferShape> Optimiser::together(const TransferShape& shape) const {
-  if (!limits_.both_ways) return {shape};
-  return {shape, mirror_image(predictor_.machine(), shape)};
-}
-
-void Optimiser::evaluate(Draft& draft) const { predict(draft, Effort::replay); }
-
-// T = Ω·b + Δ for a fixed chunk count: eq. 13 with ε once, plus the calls issued before. Once both
-// hops are at work the slower one goes no faster than the hops' shared resources allow the path.
-LinearTime Optimiser::linear_time_of(const PathDraft& draft, std::size_t order) const {
-  const Machine& machine = predictor_.machine();
-  const HockneyPath path = hockney_path(machine, draft.path);
-  const double first = 1 / path.first.bandwidth.value;
-  const Seconds issued = machine.costs.copy + chunk_issue_cost() * static_cast<double>(order);
-  if (!path.second) return {first, path.first.latency + issued};
-  const double second = 1 / path.second->bandwidth.value;
-  const double slow =
-      std::max({first, second, 1 / predictor_.resources().own_rate(draft.path).value});
-  const double k = draft.chunks;
-  const Seconds fixed = issued + path.staging + join_latency(machine, draft.path);
-  if (first >= second)
-    return {slow + second / k, path.first.latency * k + path.second->latency + fixed};
-  return {first / k + slow, path.first.latency + path.second->latency * k + fixed};
-}
-
-Draft Optimiser::program_draft(const std::vector<Path>& paths) const {
-  double bandwidth_sum = 0;
-  Draft draft;
-  for (const Path& path : paths) {
-    const HockneyPath hockney = hockney_path(predictor_.machine(), path);
-    const double bandwidth =
-        std::min(hockney.first.bandwidth, hockney.second.value_or(hockney.first).bandwidth).value;
-    draft.paths.push_back({path, bandwidth, 1, 0});
-    bandwidth_sum += bandwidth;
-  }
-  for (PathDraft& path : draft.paths) path.share /= bandwidth_sum;
-  for (int round = 0; round < kProgramRounds; ++round) {
-    std::vector<SharedPath> problem;
-    for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-      PathDraft& path = draft.paths[p];
-      const Bytes bytes = share_of(bytes_, path.share);
-      if (bytes.value > 0) path.chunks = std::max(1.0, chunk_count(path.path, bytes));
-      problem.push_back({linear_time_of(path, p), predictor_.resources().claims(path.path)});
-    }
-    const auto solution =
-        solve_shares(problem, predictor_.resources().capacities(), bytes_, limits_.chunks.smallest);
-    for (std::size_t p = 0; p < draft.paths.size(); ++p) draft.paths[p].share = solution.shares[p];
-  }
-  drop_idle(draft);
-  std::stable_sort(draft.paths.begin(), draft.paths.end(),
-                   [](const PathDraft& a, const PathDraft& b) {
-                     if (a.path.staged() != b.path.staged()) return !a.path.staged();
-                     return a.share > b.share;
-                   });
-  return draft;
-}
-
-std::optional<Seconds> Optimiser::level(Draft& draft) const {
-  if (draft.prediction.path_finish.size() != draft.paths.size()) return std::nullopt;
-  double weight_sum = 0, end_sum = 0;
-  std::vector<double> weights;
-  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-    const LinearTime alone = linear_time_of(draft.paths[p], p);
-    const double finish = draft.prediction.path_finish[p].value;
-    const double busy = std::max(finish - alone.offset.value, 0.25 * finish);
-    weights.push_back(draft.paths[p].share / busy);
-    weight_sum += weights.back();
-    end_sum += weights.back() * finish;
-  }
-  const double end = end_sum / weight_sum;
-  for (std::size_t p = 0; p < draft.paths.size(); ++p) {
-    const double finish = draft.prediction.path_finish[p].value;
-    draft.paths[p].share = std::max(0.0, draft.paths[p].share + weights[p] * (end - finish));
-  }
-  return Seconds{end};
-}
-
-void Optimiser::equalise(Draft& draft, int rounds, Effort effort) const {
-  predict(draft, effort);
-  Draft trial = draft;
-  for (int round = 0; round < rounds && trial.paths.size() > 1; ++round) {
-    if (!level(trial)) return;
-    predict(trial, effort);
-    if (cost_of(trial) < cost_of(draft)) draft = trial;
-  }
+  return chunks_.with_fewer_calls(without_idlers(best), alone);
 }
 
 Draft Optimiser::polish(Draft draft) const {
-  equalise(draft, kEqualiseRounds, Effort::quick);
-  vary_chunks(draft);
-  equalise(draft, 2, Effort::quick);
+  splitter_.equalise(draft, kEqualiseRounds, Effort::quick);
+  chunks_.vary(draft);
+  splitter_.equalise(draft, 2, Effort::quick);
   return draft;
 }
 
 Draft Optimiser::replayed(Draft draft) const {
   if (!draft.prediction.contended) return draft;
   const Seconds hoped = draft.prediction.time;
-  equalise(draft, kReplayRounds, Effort::replay);
-  scale_chunks(draft);
-  if (draft.prediction.time > hoped * kOutOfStep) break_step(draft);
+  splitter_.equalise_well(draft);
+  chunks_.scale(draft);
+  if (draft.prediction.time > hoped * kOutOfStep) chunks_.break_step(draft);
   return draft;
 }
 
@@ -244,32 +67,10 @@ Draft Optimiser::replayed(Draft draft) const {
 // over more links, which shortens each path's pipeline even where a shared resource is the limit.
 std::vector<Path> Optimiser::ranked(const std::vector<Path>& paths) const {
   std::vector<Path> order;
-  for (const PathDraft& part : program_draft(paths).paths) order.push_back(part.path);
+  for (const PathDraft& part : splitter_.program_split(paths).paths) order.push_back(part.path);
   for (const Path& path : paths)
     if (std::find(order.begin(), order.end(), path) == order.end()) order.push_back(path);
   return order;
-}
-
-Draft Optimiser::best_subset(const std::vector<Path>& paths) const {
-  const std::vector<Path> order = ranked(paths);
-  Draft best{{PathDraft{paths.front(), 1, 1, 0}}, {}};
-  evaluate(best);
-  const Seconds alone = best.prediction.time;
-  std::vector<Draft> drafts = drafts_of(order, paths.front());
-  for (Draft& promising : most_promising(drafts, kReplayedDrafts)) {
-    Draft draft = replayed(std::move(promising));
-    if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
-  }
-  if (loses_time_by_turns(best, paths)) {
-    std::vector<Draft> others = drafts_with_direct_last(order, paths.front());
-    for (std::vector<Draft>* each : {&drafts, &others})
-      for (Draft& draft : most_promising(std::move(*each), kReplayedInTurns)) {
-        reorder(draft);
-        draft = replayed(std::move(draft));
-        if (cost_of(draft).value < cost_of(best).value * kWorthAPath) best = std::move(draft);
-      }
-  }
-  return with_fewer_calls(without_idlers(best), alone);
 }
 
 // Those whose quick prediction is best, and those for which it is right.
@@ -292,7 +93,7 @@ Draft Optimiser::without_idlers(Draft best) const {
       double sum = 0;
       for (const PathDraft& part : fewer.paths) sum += part.share;
       for (PathDraft& part : fewer.paths) part.share /= sum;
-      equalise(fewer, kReplayRounds, Effort::replay);
+      splitter_.equalise_well(fewer);
       if (cost_of(fewer) * kWorthAPath > cost_of(best)) continue;
       best = std::move(fewer);
       smaller = true;
@@ -308,65 +109,50 @@ Draft Optimiser::without_idlers(Draft best) const {
 // well.
 std::vector<Draft> Optimiser::drafts_of(std::vector<Path> order, const Path& direct) const {
   std::vector<Draft> drafts;
+  const auto allowed = static_cast<std::size_t>(splitter_.limits().max_paths);
   const auto add = [&](const std::vector<Path>& subset) {
-    const Draft program = program_draft(subset);
+    const Draft program = splitter_.program_split(subset);
     if (!has_same_paths(drafts, program)) drafts.push_back(polish(program));
-    if (program.paths.size() < subset.size()) drafts.push_back(polish(closed_form(subset)));
+    if (program.paths.size() < subset.size())
+      drafts.push_back(polish(splitter_.closed_form(subset)));
   };
   // Where the program is indifferent, as between the direct path and one through another GPU behind
   // the same port, its order says nothing: each path is tried alone beside the direct one as well.
-  if (limits_.max_paths > 1)
+  if (allowed > 1)
     for (const Path& path : order)
       if (path != direct) add({direct, path});
   const auto add_all = [&] {
-    const std::size_t most = std::min(order.size(), static_cast<std::size_t>(limits_.max_paths));
+    const std::size_t most = std::min(order.size(), allowed);
     for (std::size_t count = 1; count <= most; ++count)
       if (count > 1 || order.front() != direct)
         add({order.begin(), order.begin() + std::ptrdiff_t(count)});
   };
   add_all();
-  if (predictor_.machine().hop(direct.first).kind != HopKind::driver_staged) return drafts;
+  const Machine& machine = splitter_.predictor().machine();
+  if (machine.hop(direct.first).kind != HopKind::driver_staged) return drafts;
   std::erase(order, direct);
   add_all();
   return drafts;
 }
 
-Draft Optimiser::closed_form(const std::vector<Path>& paths) const {
-  Draft draft = closed_form_split(paths);
-  evaluate(draft);
-  return draft;
-}
-
-Draft Optimiser::with_path(const Draft& draft, const Path& path) const {
-  std::vector<Path> paths = paths_of(draft);
-  paths.push_back(path);
-  return closed_form(paths);
-}
-
-void Optimiser::equalise_well(Draft& draft) const {
-  equalise(draft, kReplayRounds, Effort::replay);
-}
-
-Draft Optimiser::closed_form_split(const std::vector<Path>& paths) const {
-  Draft draft;
-  for (const Path& path : paths)
-    draft.paths.push_back({path, 1.0 / static_cast<double>(paths.size()), 1, 0});
-  for (int round = 0; round < kProgramRounds; ++round) {
-    std::vector<LinearTime> times;
-    for (std::size_t p = 0; p < paths.size(); ++p) {
-      PathDraft& part = draft.paths[p];
-      part.chunks = chunk_count(part.path, share_of(bytes_, part.share));
-      times.push_back(linear_time_of(part, p));
-    }
-    const auto shares = closed_form_shares(times, bytes_);
-    const double least = std::min(limits_.chunks.smallest.real() / bytes_.real(),
-                                  0.5 / static_cast<double>(paths.size()));
-    double sum = 0;
-    for (std::size_t p = 0; p < paths.size(); ++p)
-      sum += draft.paths[p].share = std::max(shares[p], least);
-    for (PathDraft& part : draft.paths) part.share /= sum;
+// Where the direct copy would keep staged paths from an engine to its end: drafts of the best 1, 2,
+// 3, ... of them with the direct copy last, and without it.
+std::vector<Draft> Optimiser::drafts_with_direct_last(std::vector<Path> staged,
+                                                      const Path& direct) const {
+  std::vector<Draft> drafts;
+  std::erase(staged, direct);
+  const auto allowed = static_cast<std::size_t>(splitter_.limits().max_paths);
+  const std::size_t most = std::min(staged.size(), allowed);
+  for (std::size_t count = 1; count <= most; ++count) {
+    std::vector<Path> subset(staged.begin(), staged.begin() + std::ptrdiff_t(count));
+    Draft without = splitter_.program_split(subset);
+    if (!turns_.hold_up_others(without, direct)) continue;
+    drafts.push_back(polish(std::move(without)));
+    if (count == allowed) continue;
+    subset.insert(subset.begin(), direct);
+    drafts.push_back(polish(with_last(splitter_.program_split(subset), direct)));
   }
-  return draft;
+  return drafts;
 }
 
 }  // namespace polypath

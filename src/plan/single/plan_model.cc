@@ -52,18 +52,17 @@ const Predictor& PlanModel::predictor_beside(const PlannerRequest& request) cons
   return lasting_->predictor;
 }
 
-Optimiser PlanModel::optimiser(const PlannerRequest& request, Executor executor,
-                               Bytes bytes) const {
-  const OptimiserLimits limits{{settings_.min_chunk, settings_.staging_slot},
-                               settings_.staging_slots,
-                               settings_.max_paths,
-                               request.options->both_ways != BothWays::no};
+Splitter PlanModel::splitter(const PlannerRequest& request, Executor executor, Bytes bytes) const {
+  const DraftLimits limits{{settings_.min_chunk, settings_.staging_slot},
+                           settings_.staging_slots,
+                           settings_.max_paths,
+                           request.options->both_ways != BothWays::no};
   return {predictor(request.options->both_ways), limits, executor, bytes};
 }
 
 Draft PlanModel::native(const PlannerRequest& request) const {
   Draft draft{{PathDraft{request.paths.front(), 1, 1, 0}}, {}};
-  optimiser(request, Executor::native, request.bytes).evaluate(draft);
+  splitter(request, Executor::native, request.bytes).evaluate(draft);
   return draft;
 }
 

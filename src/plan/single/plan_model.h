@@ -12,8 +12,8 @@
 #include "plan/load.h"
 #include "plan/options.h"
 #include "plan/single/contention.h"
-#include "plan/single/optimiser.h"
 #include "plan/single/planner_request.h"
+#include "plan/single/splitter.h"
 
 namespace polypath {
 
@@ -33,8 +33,8 @@ class PlanModel {
   [[nodiscard]] const Predictor& predictor(BothWays issued) const;
   /// The predictor for a transfer beside the request's others.
   [[nodiscard]] const Predictor& predictor_beside(const PlannerRequest& request) const;
-  [[nodiscard]] Optimiser optimiser(const PlannerRequest& request, Executor executor,
-                                    Bytes bytes) const;
+  [[nodiscard]] Splitter splitter(const PlannerRequest& request, Executor executor,
+                                  Bytes bytes) const;
 
   /// One native copy.
   [[nodiscard]] Draft native(const PlannerRequest& request) const;

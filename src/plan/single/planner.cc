@@ -84,7 +84,7 @@ PlanPointer Planner::make_plan(PlannerRequest& request) {
 
 void Planner::finish(const PlannerRequest& request, const Draft& chosen, Executor executor,
                      Plan& plan) const {
-  plan.shape = model_.optimiser(request, executor, request.bytes).shape_of(chosen);
+  plan.shape = model_.splitter(request, executor, request.bytes).shape_of(chosen);
   plan.program = program_of(model_.machine(), plan.shape, model_.settings().staging_slots);
   plan.program.assign_events();
   plan.structure = structure_of(plan.program);
@@ -112,7 +112,7 @@ std::string Planner::why_no_more(const PlannerRequest& request, const Draft& cho
 
 void Planner::explain(const PlannerRequest& request, const Draft& chosen, Plan& plan) const {
   const bool is_native = plan.executor() == Executor::native;
-  const Optimiser exact = model_.optimiser(
+  const Splitter exact = model_.splitter(
       request, is_native ? executor_of_more(request) : plan.executor(), request.bytes);
   const Seconds native = plan.native_predicted;
   const auto time_with = [&](const Path& path) {
@@ -135,7 +135,7 @@ PlanPointer Planner::with_split(const Plan& plan, const Split& split) const {
   const PlanOptions options;
   const ConcurrentTransfers alone;
   const PlannerRequest request{plan.source, plan.destination, plan.bytes, &options, &alone};
-  const Optimiser exact = model_.optimiser(request, plan.executor(), plan.bytes);
+  const Splitter exact = model_.splitter(request, plan.executor(), plan.bytes);
   Draft draft;
   for (const PathShape& part : plan.shape.paths) {
     const auto share = split.shares.find(name_of(model_.machine(), part.path));

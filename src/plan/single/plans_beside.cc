@@ -39,7 +39,7 @@ std::optional<Draft> PlansBeside::split(PlannerRequest& request, const Together&
   const bool repairs = request.options->followers_unknown;
   double least = repairs ? std::max(natively.regret, kAsGoodAsNatively) : kAsGoodAsNatively;
   Seconds to_beat = model_.to_beat(request, natively.own.time);
-  const Optimiser exact = model_.optimiser(request, Executor::stream, request.bytes);
+  const Splitter exact = model_.splitter(request, Executor::stream, request.bytes);
   std::optional<Draft> best;
   for (Draft& draft : drafts(request)) {
     const auto outcome = together.of(exact.shape_of(draft));

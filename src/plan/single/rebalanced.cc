@@ -24,15 +24,15 @@ std::optional<LevelledShares> rebalance_shares(const Planner& planner, const Pla
       std::all_of(measured.begin(), measured.end(), [](Seconds t) { return t > Seconds{}; });
   if (!usable) return std::nullopt;
   const Settings& settings = planner.settings();
-  const OptimiserLimits limits{.chunks = {settings.min_chunk, settings.staging_slot},
-                               .slots = settings.staging_slots,
-                               .max_paths = settings.max_paths};
-  const Optimiser optimiser(planner.predictor(), limits, plan.executor(), plan.bytes);
+  const DraftLimits limits{.chunks = {settings.min_chunk, settings.staging_slot},
+                           .slots = settings.staging_slots,
+                           .max_paths = settings.max_paths};
+  const Splitter splitter(planner.predictor(), limits, plan.executor(), plan.bytes);
   const Draft before = draft_of(plan);
   Draft draft = before;
   draft.prediction.path_finish.assign(measured.begin(), measured.end());
   const Seconds last = *std::max_element(measured.begin(), measured.end());
-  const std::optional<Seconds> end = optimiser.level(draft);
+  const std::optional<Seconds> end = splitter.level(draft);
   if (!end) return std::nullopt;
   double sum = 0;
   for (std::size_t p = 0; p < draft.paths.size(); ++p) {
@@ -41,7 +41,7 @@ std::optional<LevelledShares> rebalance_shares(const Planner& planner, const Pla
     sum += share;
   }
   for (PathDraft& part : draft.paths) part.share /= sum;
-  optimiser.drop_idle(draft);
+  splitter.drop_idle(draft);
   LevelledShares rebalanced{.shares = {}, .expected = *end, .before = last};
   for (const PathDraft& part : draft.paths)
     rebalanced.shares[name_of(planner.machine(), part.path)] = part.share;

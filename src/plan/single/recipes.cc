@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "plan/single/optimiser.h"
+
 namespace polypath {
 
 Recipes::Recipes(const PlanModel& model, const AllowedPaths& paths, const FixedSplits& fixed)
@@ -13,7 +15,7 @@ Recipes::Recipes(const PlanModel& model, const AllowedPaths& paths, const FixedS
 Draft Recipes::automatic(const PlannerRequest& request, Executor executor) {
   if (auto draft = fixed_.tuned(request, executor)) return *std::move(draft);
   Draft draft = recipe(request, executor);
-  const Optimiser exact = model_.optimiser(request, executor, request.bytes);
+  const Splitter exact = model_.splitter(request, executor, request.bytes);
   fixed_.apply_chunks(request, draft);
   exact.evaluate(draft);
   return draft;
@@ -27,7 +29,8 @@ Draft Recipes::recipe(const PlannerRequest& request, Executor executor) {
   const Key key{request.source, request.destination, bytes, options, request.load, executor};
   if (const Draft* cached = recipes_.find(key)) return *cached;
   if (request.load.empty() && options.left_out.empty()) ++searches_;
-  Draft best = model_.optimiser(request, executor, bytes).best_subset(paths_.of(request));
+  const Splitter splitter = model_.splitter(request, executor, bytes);
+  Draft best = Optimiser(splitter).best_subset(paths_.of(request));
   return recipes_.insert(key, std::move(best));
 }
 

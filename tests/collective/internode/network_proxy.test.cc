@@ -64,13 +64,13 @@ class Waiting : public testing::Test {
   void make(bool other_calls, Seconds until_called, Seconds until_sent) {
     proxy_ = std::make_unique<NetworkProxy>(
         driver_, gpu_, driver_.machine().nearest_host(gpu_), 1,
-        NetworkProxy::Group{.transport = std::make_unique<SilentRank>(other_calls),
-                            .until_called = until_called,
-                            .until_sent = until_sent,
-                            .on_problem = [this](const Error& problem) {
-                              const std::scoped_lock lock(mutex_);
-                              problem_ = problem.what();
-                            }});
+        ProxyGroup{.transport = std::make_unique<SilentRank>(other_calls),
+                   .until_called = until_called,
+                   .until_sent = until_sent,
+                   .on_problem = [this](const Error& problem) {
+                     const std::scoped_lock lock(mutex_);
+                     problem_ = problem.what();
+                   }});
     proxy_->begin(all_reduce(64), {1});
   }
   void exchange(const Exchange& exchange) {

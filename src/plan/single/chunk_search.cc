@@ -1,10 +1,7 @@
-// How many chunks, and how large: each path's by quick prediction, all together by replay, and no
-// more of them than are worth their calls.
+#include "plan/single/chunk_search.h"
 
 #include <algorithm>
 #include <utility>
-
-#include "plan/single/optimiser.h"
 
 namespace polypath {
 namespace {
@@ -16,7 +13,7 @@ constexpr double kOfTheGain = 0.02;
 
 }  // namespace
 
-void Optimiser::vary_chunks(Draft& draft) const {
+void ChunkSearch::vary(Draft& draft) const {
   static constexpr double kFactors[] = {0.5, 0.71, 0.84, 1.19, 1.41, 2.0};
   for (std::size_t p = 0; p < draft.paths.size(); ++p) {
     if (!draft.paths[p].path.staged()) continue;
@@ -25,9 +22,9 @@ void Optimiser::vary_chunks(Draft& draft) const {
       Draft trial = draft;
       trial.paths[p].chunks = std::max(1.0, chunks);
       trial.paths[p].taper = taper;
-      predict(trial, Effort::quick);
+      splitter_.predict(trial, Effort::quick);
       if (trial.paths.size() != draft.paths.size()) return;
-      equalise(trial, 1, Effort::quick);
+      splitter_.equalise(trial, 1, Effort::quick);
       if (cost_of(trial) < cost_of(best)) best = std::move(trial);
     };
     for (const double factor : kFactors) consider(draft.paths[p].chunks * factor, 0);
@@ -36,53 +33,48 @@ void Optimiser::vary_chunks(Draft& draft) const {
   }
 }
 
-// Tries smaller last or first chunks and all chunk counts larger or smaller together, by replay.
-void Optimiser::scale_chunks(Draft& draft) const {
+void ChunkSearch::scale(Draft& draft) const {
   const auto consider = [&](double factor, int taper) {
     Draft trial = draft;
     for (PathDraft& part : trial.paths) {
       part.chunks = std::max(1.0, part.chunks * factor);
       if (taper >= 0) part.taper = taper;
     }
-    equalise(trial, 2, Effort::replay);
+    splitter_.equalise(trial, 2, Effort::replay);
     if (cost_of(trial) < cost_of(draft)) draft = std::move(trial);
   };
   for (const int taper : {0, 1, 2}) consider(1, taper);
   for (const double factor : {0.7, 1.4}) consider(factor, -1);
 }
 
-// Copies that take turns at an engine can fall into step, so that one path waits for the other at
-// every chunk. Another chunk count of one of them breaks the step.
-void Optimiser::break_step(Draft& draft) const {
+void ChunkSearch::break_step(Draft& draft) const {
   for (std::size_t p = 0; p < draft.paths.size(); ++p) {
     if (!draft.paths[p].path.staged()) continue;
     Draft best = draft;
     for (const double factor : {0.6, 0.8, 1.25, 1.7}) {
       Draft trial = draft;
       trial.paths[p].chunks = std::max(1.0, trial.paths[p].chunks * factor);
-      equalise(trial, 1, Effort::replay);
+      splitter_.equalise(trial, 1, Effort::replay);
       if (cost_of(trial) < cost_of(best)) best = trial;
     }
     if (best.paths.size() == draft.paths.size()) draft = best;
   }
 }
 
-// Larger chunks, of all paths at once, as long as the transfer takes hardly longer: the search
-// steers by time, which is about the same for all counts around the best.
-Draft Optimiser::with_fewer_calls(Draft best, Seconds direct_alone) const {
+Draft ChunkSearch::with_fewer_calls(Draft best, Seconds direct_alone) const {
   const Seconds time = best.prediction.time;
   const Seconds most = time + std::min(time * kForFewerCalls, (direct_alone - time) * kOfTheGain);
-  while (enlarge_chunks(best, most)) {
+  while (enlarge(best, most)) {
   }
   return best;
 }
 
 // By the largest step that may be taken.
-bool Optimiser::enlarge_chunks(Draft& best, Seconds most) const {
+bool ChunkSearch::enlarge(Draft& best, Seconds most) const {
   for (const double factor : {0.6, 0.8}) {
     Draft trial = best;
     for (PathDraft& part : trial.paths) part.chunks = std::max(1.0, part.chunks * factor);
-    equalise(trial, 2, Effort::replay);
+    splitter_.equalise(trial, 2, Effort::replay);
     if (trial.paths.size() == best.paths.size() && trial.prediction.time <= most &&
         trial.prediction.call < best.prediction.call) {
       best = std::move(trial);

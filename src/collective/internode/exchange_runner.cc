@@ -1,13 +1,12 @@
-// The work of a proxy's thread.
+#include "collective/internode/exchange_runner.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
+#include <thread>
 #include <utility>
 
-#include "collective/internode/network_proxy.h"
 #include "core/ignore_errors.h"
 
 namespace polypath {
@@ -21,9 +20,10 @@ constexpr std::chrono::microseconds kNap{20};
 
 }  // namespace
 
-void NetworkProxy::run() {
+void ExchangeRunner::run(ExchangeInbox& inbox) {
   Clock::time_point moved = Clock::now();
-  while (await_work()) {
+  while (await_work(inbox)) {
+    inbox.take(waiting_);
     if (go_on()) moved = Clock::now();
     else if (Clock::now() - moved < kBusy) std::this_thread::yield();
     else std::this_thread::sleep_for(kNap);
@@ -31,24 +31,14 @@ void NetworkProxy::run() {
 }
 
 // False when all is done, or nothing more can be waited for.
-bool NetworkProxy::await_work() {
-  std::unique_lock lock(mutex_);
-  const auto has_work = [this] {
-    return !new_.empty() || !waiting_.empty() || !under_way_.empty();
-  };
-  const auto is_aborted = [this] { return aborted_ && !failed_; };
-  changed_.wait(lock, [&] { return stops_ || has_work() || is_aborted(); });
-  if (is_aborted()) {
-    const Error why = *aborted_;
-    lock.unlock();
-    note(why);
-    return true;
-  }
-  return has_work() && !(stops_ && stops_->has_passed());
+bool ExchangeRunner::await_work(ExchangeInbox& inbox) {
+  const bool is_busy = !waiting_.empty() || !under_way_.empty();
+  const ExchangeInbox::News news = inbox.await(is_busy, failed_);
+  if (news.aborted) note(*news.aborted);
+  return news.has_work;
 }
 
-bool NetworkProxy::go_on() {
-  take_new();
+bool ExchangeRunner::go_on() {
   bool moved = false;
   for (; !waiting_.empty() && is_ready(waiting_.front()); moved = true) {
     start(waiting_.front());
@@ -62,15 +52,9 @@ bool NetworkProxy::go_on() {
   return moved;
 }
 
-void NetworkProxy::take_new() {
-  const std::scoped_lock lock(mutex_);
-  std::move(new_.begin(), new_.end(), std::back_inserter(waiting_));
-  new_.clear();
-}
-
 // An exchange that cannot be done is over.
 template <class Step>
-bool NetworkProxy::attempt(Step step) noexcept {
+bool ExchangeRunner::attempt(Step step) noexcept {
   try {
     return step();
   } catch (const Error& error) {
@@ -79,15 +63,12 @@ bool NetworkProxy::attempt(Step step) noexcept {
   }
 }
 
-bool NetworkProxy::is_ready(const Task& task) {
+bool ExchangeRunner::is_ready(const ExchangeTask& task) {
   return task.ready.value == 0 || attempt([&] { return driver_.is_done(task.ready); });
 }
 
-void NetworkProxy::start(Task& task) {
-  if (task.ready.value != 0) {
-    const std::scoped_lock lock(mutex_);
-    events_.push_back(task.ready);
-  }
+void ExchangeRunner::start(ExchangeTask& task) {
+  if (task.ready.value != 0) events_.give_back(task.ready);
   task.deadline = Deadline(task.comparison ? group_.until_called : group_.until_sent);
   if (failed_ || task.is_last) return;
   const std::uint32_t tag = ++started_;
@@ -101,11 +82,11 @@ void NetworkProxy::start(Task& task) {
   });
 }
 
-bool NetworkProxy::is_over(Task& task) {
+bool ExchangeRunner::is_over(ExchangeTask& task) {
   if (failed_) return true;
   return attempt([&] {
     std::erase_if(task.messages,
-                  [&](const Message& each) { return group_.transport->test(each.number); });
+                  [&](const ExchangeMessage& each) { return group_.transport->test(each.number); });
     if (!task.messages.empty() && task.deadline.has_passed())
       fail_late(task, task.messages.front());
     if (task.messages.empty()) compare(task);
@@ -113,16 +94,16 @@ bool NetworkProxy::is_over(Task& task) {
   });
 }
 
-void NetworkProxy::end(Task& task) {
+void ExchangeRunner::end(ExchangeTask& task) {
   if (task.is_last) ++calls_over_;
   if (task.slot < 0) return;
   (void)attempt([&] {
-    driver_.signal(word(task.slot), host_, task.number);
+    words_.write(task.slot, task.number);
     return true;
   });
 }
 
-void NetworkProxy::compare(const Task& task) const {
+void ExchangeRunner::compare(const ExchangeTask& task) const {
   if (!task.comparison) return;
   for (std::size_t i = 0; i < task.comparison->others.size(); ++i) {
     const CallRecord own = call_of(task.comparison->own);
@@ -136,7 +117,7 @@ void NetworkProxy::compare(const Task& task) const {
   }
 }
 
-void NetworkProxy::fail_late(const Task& task, const Message& message) const {
+void ExchangeRunner::fail_late(const ExchangeTask& task, const ExchangeMessage& message) const {
   fail(ErrorCode::communicator,
        fmt::format("rank {} waits in vain for rank {}, which is to {} {} bytes of {}",
                    group_.transport->rank(), message.other, message.is_sent ? "receive" : "send",
@@ -146,7 +127,7 @@ void NetworkProxy::fail_late(const Task& task, const Message& message) const {
 }
 
 // Another rank's own message about its end says more than the absence of its messages.
-void NetworkProxy::note(const Error& problem) noexcept {
+void ExchangeRunner::note(const Error& problem) noexcept {
   if (std::exchange(failed_, true)) return;
   const Error told = group_.transport->failure().value_or(problem);
   ignore_errors([&] { group_.transport->abort(told.what(), told.code()); });
