@@ -29,7 +29,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
     "Interposer": (27, 15, 2),
-    "JacobiStreams": (25, 13, 2),
     "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
     "PageableCopies": (25, 14, 2),
@@ -38,7 +37,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "RankOrder": (25, 15, 2),
     "RankRun": (25, 18, 2),
     "Runner": (33, 12, 2),  # an interface, too: what the stand-in driver runs work by
-    "Scheduler": (25, 15, 2),
     "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
     "Streams": (29, 12, 3),
     "VirtualRunner": (38, 12, 2),  # that interface

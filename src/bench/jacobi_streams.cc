@@ -22,6 +22,61 @@ struct Line {
   EventHandle ended;
 };
 
+// The streams of each GPU. Those that halos go up and down in are the same where `apart` is false.
+class JacobiLines {
+ public:
+  JacobiLines(Driver& driver, const std::vector<PlaceId>& gpus, bool apart)
+      : driver_(driver), apart_(apart) {
+    for (const PlaceId gpu : gpus) {
+      up_.push_back({driver.create_stream(gpu), driver.create_event(gpu)});
+      between_.push_back(driver.create_event(gpu));
+      down_.push_back(apart ? Line{driver.create_stream(gpu), driver.create_event(gpu)}
+                            : up_.back());
+    }
+  }
+  JacobiLines(const JacobiLines&) = delete;
+  JacobiLines& operator=(const JacobiLines&) = delete;
+  ~JacobiLines() {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) ignore_errors([&] { give_back(gpu); });
+  }
+
+  [[nodiscard]] std::size_t size() const { return up_.size(); }
+  [[nodiscard]] const Line& up(int gpu) const { return up_[static_cast<std::size_t>(gpu)]; }
+  [[nodiscard]] const Line& down(int gpu) const { return down_[static_cast<std::size_t>(gpu)]; }
+  /// Of the kernel and copies down, or of both phases.
+  [[nodiscard]] EventHandle between(int gpu) const {
+    return between_[static_cast<std::size_t>(gpu)];
+  }
+
+  void record_ends() {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) {
+      driver_.record(up_[gpu].ended, up_[gpu].stream);
+      if (apart_) driver_.record(down_[gpu].ended, down_[gpu].stream);
+    }
+  }
+  void synchronize() {
+    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) {
+      driver_.synchronize(up_[gpu].stream);
+      if (apart_) driver_.synchronize(down_[gpu].stream);
+    }
+  }
+
+ private:
+  void give_back(std::size_t gpu) {
+    driver_.destroy_event(up_[gpu].ended);
+    driver_.destroy_event(between_[gpu]);
+    driver_.destroy_stream(up_[gpu].stream);
+    if (!apart_) return;
+    driver_.destroy_event(down_[gpu].ended);
+    driver_.destroy_stream(down_[gpu].stream);
+  }
+
+  Driver& driver_;
+  bool apart_;
+  std::vector<Line> up_, down_;
+  std::vector<EventHandle> between_;
+};
+
 // An engine cannot be moved.
 struct Planned {
   explicit Planned(const OpenMachine& opened) : engine(opened.make_engine()) {}
@@ -42,60 +97,33 @@ class JacobiStreams final : public JacobiSolver {
         in_phases_(how.paths == JacobiPaths::two || how.paths == JacobiPaths::three),
         kernels_(driver_, machine_, grid) {
     if (how.way != JacobiWay::native) planned_ = std::make_unique<Planned>(opened);
-    for (const PlaceId gpu : grid.gpus) {
-      up_.push_back({driver_.create_stream(gpu), driver_.create_event(gpu)});
-      between_.push_back(driver_.create_event(gpu));
-      down_.push_back(together_ ? Line{driver_.create_stream(gpu), driver_.create_event(gpu)}
-                                : up_.back());
-    }
+    lines_ = std::make_unique<JacobiLines>(driver_, grid.gpus, together_);
     calls_[0] = calls_of(0), calls_[1] = calls_of(1);
-    record_ends();  // the first iteration waits for them, too
+    lines_->record_ends();  // the first iteration waits for them, too
   }
   ~JacobiStreams() override {
     ignore_errors([&] { wait(); });
     planned_.reset();
-    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) ignore_errors([&] { give_back(gpu); });
   }
 
   void iterate(int iterations) override {
     for (int iteration = 0; iteration < iterations; ++iteration) {
       for (int gpu = 0; gpu < grid_.size(); ++gpu) compute(gpu, iteration);
       exchange(1 - iteration % 2);
-      record_ends();
+      lines_->record_ends();
     }
   }
 
-  void wait() override {
-    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) {
-      driver_.synchronize(up_[gpu].stream);
-      if (together_) driver_.synchronize(down_[gpu].stream);
-    }
-  }
+  void wait() override { lines_->synchronize(); }
 
  private:
   static std::size_t index(int gpu) { return static_cast<std::size_t>(gpu); }
 
-  void give_back(std::size_t gpu) {
-    driver_.destroy_event(up_[gpu].ended);
-    driver_.destroy_event(between_[gpu]);
-    driver_.destroy_stream(up_[gpu].stream);
-    if (!together_) return;
-    driver_.destroy_event(down_[gpu].ended);
-    driver_.destroy_stream(down_[gpu].stream);
-  }
-
-  void record_ends() {
-    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu) {
-      driver_.record(up_[gpu].ended, up_[gpu].stream);
-      if (together_) driver_.record(down_[gpu].ended, down_[gpu].stream);
-    }
-  }
-
   void compute(int gpu, int iteration) {
-    const StreamHandle stream = up_[index(gpu)].stream;
-    driver_.wait(stream, up_[index(grid_.below(gpu))].ended);
-    driver_.wait(stream, down_[index(grid_.above(gpu))].ended);
-    if (together_) driver_.wait(stream, down_[index(gpu)].ended);
+    const StreamHandle stream = lines_->up(gpu).stream;
+    driver_.wait(stream, lines_->up(grid_.below(gpu)).ended);
+    driver_.wait(stream, lines_->down(grid_.above(gpu)).ended);
+    if (together_) driver_.wait(stream, lines_->down(gpu).ended);
     const KernelCall call =
         kernel_of(machine_, grid_, how_.efficiency, gpu, iteration, 1, grid_.rows);
     KernelRequest request{.kernel = kernels_.of(call.gpu),
@@ -109,8 +137,8 @@ class JacobiStreams final : public JacobiSolver {
           {memory_.address(access.slice), call.gpu, access.bytes, access.writes});
     driver_.run(request, stream);
     if (!together_) return;
-    driver_.record(between_[index(gpu)], stream);
-    driver_.wait(down_[index(gpu)].stream, between_[index(gpu)]);
+    driver_.record(lines_->between(gpu), stream);
+    driver_.wait(lines_->down(gpu).stream, lines_->between(gpu));
   }
 
   void exchange(int array) {
@@ -121,7 +149,7 @@ class JacobiStreams final : public JacobiSolver {
     }
     const std::vector<Halo> halos = halos_of(grid_, array);
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (i == up_.size() && in_phases_) wait_for_arrivals();
+      if (i == lines_->size() && in_phases_) wait_for_arrivals();
       if (planned_) (void)planned_->engine.copy(calls[i]);
       else copy_natively(calls[i], halos[i]);
     }
@@ -130,10 +158,10 @@ class JacobiStreams final : public JacobiSolver {
   // No GPU sends down before it has what comes up, as with MPI_Sendrecv: the paths of one phase
   // would meet those of the other.
   void wait_for_arrivals() {
-    for (std::size_t gpu = 0; gpu < up_.size(); ++gpu)
-      driver_.record(between_[gpu], up_[gpu].stream);
     for (int gpu = 0; gpu < grid_.size(); ++gpu)
-      driver_.wait(up_[index(gpu)].stream, between_[index(grid_.below(gpu))]);
+      driver_.record(lines_->between(gpu), lines_->up(gpu).stream);
+    for (int gpu = 0; gpu < grid_.size(); ++gpu)
+      driver_.wait(lines_->up(gpu).stream, lines_->between(grid_.below(gpu)));
   }
 
   void copy_natively(const CopyCall& call, const Halo& halo) {
@@ -149,14 +177,14 @@ class JacobiStreams final : public JacobiSolver {
   std::vector<CopyCall> calls_of(int array) {
     std::vector<CopyCall> calls;
     for (const Halo& halo : halos_of(grid_, array)) {
-      const bool up = index(static_cast<int>(calls.size())) < up_.size();
+      const bool up = index(static_cast<int>(calls.size())) < lines_->size();
       PlanOptions options;
       if (how_.way == JacobiWay::stream) options.executor = Executor::stream;
       if (how_.way == JacobiWay::graph) options.executor = Executor::graph;
       if (how_.way != JacobiWay::native)
         options.paths = paths_of(machine_, grid_, halo, up, how_.paths);
       calls.push_back({memory_.address(halo.destination), memory_.address(halo.source),
-                       grid_.halo(), (up ? up_ : down_)[index(halo.from)].stream,
+                       grid_.halo(), (up ? lines_->up(halo.from) : lines_->down(halo.from)).stream,
                        grid_.gpus[index(halo.from)], std::move(options)});
     }
     return calls;
@@ -170,9 +198,8 @@ class JacobiStreams final : public JacobiSolver {
   bool together_;   ///< all halos of an iteration are asked for at once, on two streams per GPU
   bool in_phases_;  ///< the ones that go down follow when those that go up have arrived
   JacobiKernels kernels_;
+  std::unique_ptr<JacobiLines> lines_;
   std::unique_ptr<Planned> planned_;  ///< null: native copies
-  std::vector<Line> up_, down_;       ///< by GPU; the same where they are not together
-  std::vector<EventHandle> between_;  ///< by GPU: kernel and copies down, or both phases
   std::vector<CopyCall> calls_[2];    ///< by array
 };
 

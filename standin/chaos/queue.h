@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 
+#include "standin/abi.h"
 #include "standin/chaos/entry.h"
 
 namespace polypath::standin::chaos {

@@ -32,25 +32,18 @@ class FunctionJob final : public Job {
 
 }  // namespace
 
-Scheduler::Scheduler(std::uint64_t seed, Limits limits)
-    : choices_(seed), steps_(~seed), limits_(limits), thread_([this] { run(); }) {}
+Scheduler::Scheduler(std::uint64_t seed, ChannelLimits limits)
+    : picker_(seed), steps_(~seed), channels_(limits), thread_([this] { run(); }) {}
 
 QueuePointer Scheduler::create_queue(PlaceId gpu, ContextPointer context, bool alone) {
   const std::scoped_lock lock(mutex_);
   auto queue = std::make_shared<Queue>();
   queue->gpu = gpu;
   queue->context = context;
-  queue->priority = choices_.below(UINT64_MAX);
-  queue->channel = alone ? std::make_shared<Channel>() : next_channel(context);
+  queue->priority = picker_.draw_priority();
+  queue->channel = alone ? std::make_shared<Channel>() : channels_.next(context);
   queues_.push_back(queue);
   return queue;
-}
-
-const std::shared_ptr<Channel>& Scheduler::next_channel(ContextPointer context) {
-  std::vector<std::shared_ptr<Channel>>& channels = channels_[context];
-  while (channels.size() < static_cast<std::size_t>(limits_.channels))
-    channels.push_back(std::make_shared<Channel>());
-  return channels[turns_[context]++ % channels.size()];
 }
 
 void Scheduler::close(const QueuePointer& queue) {
@@ -121,13 +114,7 @@ void Scheduler::hold_up(const Queue& own, Entry& entry) {
 
 bool Scheduler::has_room(const Queue& queue, int slots) {
   const std::scoped_lock lock(mutex_);
-  return fits(queue, slots);
-}
-
-// An entry that takes more slots than a channel has goes alone.
-bool Scheduler::fits(const Queue& queue, int slots) const {
-  const int used = queue.channel->used;
-  return slots == 0 || used == 0 || used + slots <= limits_.slots;
+  return channels_.fits(queue, slots);
 }
 
 EntryPointer Scheduler::last(const Queue& queue) {
@@ -153,7 +140,7 @@ void Scheduler::wait_until(Condition condition) {
 }
 
 void Scheduler::wait_for_room(const QueuePointer& queue, int slots) {
-  wait_until([&] { return fits(*queue, slots); });
+  wait_until([&] { return channels_.fits(*queue, slots); });
 }
 
 void Scheduler::wait_for(const std::vector<EntryPointer>& entries) {

@@ -1,30 +1,25 @@
 #pragma once
 // Runs the heads of queues in real time and in any order that the queues and the entries' `after`
-// allow. One thread picks a head that can go on, by priorities that are drawn anew every now and
-// then (so that a stream may overtake all others, or be overtaken, for as long as order allows),
-// makes one step of it and picks again. Functions of the program run on a second thread.
+// allow. One thread picks a head that can go on (picker.h), makes one step of it and picks again.
+// Functions of the program run on a second thread.
 
 #include <condition_variable>
 #include <functional>
 #include <list>
-#include <map>
 #include <mutex>
 #include <thread>
 
 #include "standin/abi.h"
+#include "standin/chaos/channels.h"
 #include "standin/chaos/host_thread.h"
+#include "standin/chaos/picker.h"
 #include "standin/chaos/queue.h"
 
 namespace polypath::standin::chaos {
 
 class Scheduler {
  public:
-  /// Each context has that many channels of that many slots, which its streams get by turns.
-  struct Limits {
-    int slots;
-    int channels;
-  };
-  Scheduler(std::uint64_t seed, Limits limits);
+  Scheduler(std::uint64_t seed, ChannelLimits limits);
   ~Scheduler() { stop(); }
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -57,19 +52,9 @@ class Scheduler {
   void stop();
 
  private:
-  struct Pick {
-    QueuePointer queue;      ///< none: nothing can go on
-    Clock::time_point next;  ///< when something can, as far as time alone decides
-  };
-
   void run();
-  const std::shared_ptr<Channel>& next_channel(ContextPointer context);
-  [[nodiscard]] bool fits(const Queue& queue, int slots) const;
   static void take_room_of_records(const Entry& wait);
   void hold_up(const Queue& own, Entry& entry);
-  void draw_priorities();
-  Pick pick();
-  bool can_go_on(Entry& head, Clock::time_point now);
   void step(const QueuePointer& queue, std::unique_lock<std::mutex>& lock);
   void finish(const QueuePointer& queue, Entry& entry);
   template <class Condition>
@@ -78,13 +63,10 @@ class Scheduler {
   std::mutex mutex_;
   std::condition_variable work_;      ///< there may be something to do
   std::condition_variable finished_;  ///< something has finished
-  Chance choices_;                    ///< made under the lock
+  Picker picker_;                     ///< asked under the lock
   Chance steps_;                      ///< for the steps of jobs
-  Limits limits_;
-  std::map<ContextPointer, std::vector<std::shared_ptr<Channel>>> channels_;
-  std::map<ContextPointer, std::size_t> turns_;  ///< how many streams have got one
+  Channels channels_;
   std::list<QueuePointer> queues_;
-  std::uint64_t picks_left_ = 0;  ///< until priorities are drawn anew
   bool stopped_ = false;
   HostThread functions_;
   std::thread thread_;

@@ -5,9 +5,7 @@
 namespace polypath::standin::chaos {
 namespace {
 
-constexpr std::uint64_t kMostPicksPerDraw = 64;
 constexpr auto kPause = std::chrono::microseconds(20);  // between two looks at a value
-constexpr auto kLongest = std::chrono::hours(1);
 
 }  // namespace
 
@@ -15,42 +13,10 @@ void Scheduler::run() {
   leave_signals_to_others();
   std::unique_lock lock(mutex_);
   while (!stopped_) {
-    const Pick picked = pick();
+    const Picker::Pick picked = picker_.pick(queues_);
     if (picked.queue) step(picked.queue, lock);
     else work_.wait_until(lock, picked.next);
   }
-}
-
-void Scheduler::draw_priorities() {
-  if (picks_left_-- != 0) return;
-  picks_left_ = choices_.below(kMostPicksPerDraw);
-  for (const QueuePointer& queue : queues_) queue->priority = choices_.below(UINT64_MAX);
-}
-
-Scheduler::Pick Scheduler::pick() {
-  const Clock::time_point now = Clock::now();
-  Pick picked{nullptr, now + kLongest};
-  for (const QueuePointer& queue : queues_) {
-    if (queue->entries.empty()) continue;
-    Entry& head = *queue->entries.front();
-    if (can_go_on(head, now)) {
-      if (!picked.queue || queue->priority > picked.queue->priority) picked.queue = queue;
-    } else if (head.drawn && !head.elsewhere) {
-      picked.next = std::min(picked.next, head.not_before);
-    }
-  }
-  if (picked.queue) draw_priorities();
-  return picked;
-}
-
-// The delay is drawn when nothing but time keeps the entry.
-bool Scheduler::can_go_on(Entry& head, Clock::time_point now) {
-  if (head.elsewhere) return false;
-  std::erase_if(head.after, has_finished);
-  if (!head.after.empty()) return false;
-  if (!head.drawn) head.not_before = now + choices_.delay();
-  head.drawn = true;
-  return head.not_before <= now;
 }
 
 void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lock) {

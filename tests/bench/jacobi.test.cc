@@ -37,7 +37,7 @@ TEST(JacobiGrid, SerialSolverTakesTheMeanOfFourNeighbours) {
   EXPECT_EQ(after[7], f(1, 3));
 }
 
-// Without changes at the ends of rows, whatever is between goes to their means: after many
+// Without changes at the ends of rows, all that is between goes to their means: after many
 // iterations one more changes next to nothing.
 TEST(JacobiGrid, SerialSolverConverges) {
   const auto before = solve_serially(8, 8, 400), after = solve_serially(8, 8, 401);

@@ -43,7 +43,7 @@ TEST_F(ChaosMemory, HandlesAreUsedAgain) {
   });
 }
 
-// A graph names memory by its address, whatever lies there when it is launched.
+// A graph names memory by its address: it writes to what lies there when it is launched.
 TEST_F(ChaosMemory, AGraphWritesToWhatHasTakenThePlace) {
   run(1, [&] {
     const DevicePointer from = filled(kSmall, 7), gone = filled(kSmall, 1, 1);

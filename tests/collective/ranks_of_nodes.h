@@ -50,7 +50,7 @@ class RanksOfNodes : public testing::Test {
     });
   }
 
-  /// Time passes on a simulated machine as somebody asks.
+  /// Time passes on a simulated machine when it is asked for.
   static void wait(const Rank& rank) {
     ASSERT_TRUE(soon([&] { return rank.collectives.is_done(); }));
     rank.collectives.communicator().check();

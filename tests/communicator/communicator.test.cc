@@ -55,7 +55,7 @@ TEST_P(Sizes, LeaveNothingWithAName) {
   EXPECT_TRUE(test::nothing_new_has_a_name(before));
 }
 
-// All threads at once: nobody is told of a difference that is none.
+// All threads at once: no rank is told of a difference that is none.
 TEST_P(Sizes, AgreeAtFullSpeed) {
   const Communicators all = communicators(GetParam());
 
@@ -378,7 +378,7 @@ TEST(Communicator, DoesNotWaitForBytesOfWhoDoesSomethingElse) {
   EXPECT_THAT(errors[0], AllOf(HasSubstr("calls exchange"), HasSubstr("calls allreduce")));
 }
 
-// Ranks 0 … 6 by parity, backwards; 6 goes alone with nobody.
+// Ranks 0 … 6 by parity, backwards; 6 goes alone.
 TEST(Communicator, IsSplit) {
   const Communicators all = communicators(7);
 
@@ -393,7 +393,7 @@ TEST(Communicator, IsSplit) {
     EXPECT_EQ(part->begin(all_reduce(static_cast<std::uint64_t>(rank % 2))), 1U);
     const auto alone = part->split(part->rank(), 0);
     EXPECT_EQ(alone->size(), 1);
-    part->all_gather("");  // nobody leaves before all have compared
+    part->all_gather("");  // no rank leaves before all have compared
   }));
 
   for (const auto& one : all) EXPECT_EQ(one->begin(all_reduce(1)), 2U);

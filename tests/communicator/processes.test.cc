@@ -68,7 +68,7 @@ int expect_verdict(Communicator& communicator, const std::string& part, const st
 
 class Processes : public testing::TestWithParam<int> {
  protected:
-  // What all ranks but the last end with, who is killed.
+  // What all ranks end with but the last, which is killed.
   [[nodiscard]] static std::vector<int> last_dies() {
     std::vector<int> statuses(static_cast<std::size_t>(GetParam()), 0);
     statuses.back() = kDead;
@@ -134,7 +134,7 @@ TEST_P(Processes, NameARankThatWasKilledInACall) {
   EXPECT_EQ(statuses, last_dies());
 }
 
-// Whoever waits for all ranks need not wait for one that was killed.
+// A rank that waits for all ranks need not wait for one that was killed.
 TEST_P(Processes, DoNotWaitToExchangeWithARankThatWasKilled) {
   const auto statuses = in_processes(GetParam(), [&](int rank) {
     const auto mine = meet(folder, rank, GetParam());
@@ -167,7 +167,7 @@ TEST_P(Processes, MeetByAddressAndSplit) {
   EXPECT_EQ(statuses, std::vector<int>(static_cast<std::size_t>(GetParam()), 0));
 }
 
-// Rank 2 never opens the block that rank 0 has made; or rank 0, who has told its name, does not
+// Rank 2 never opens the block that rank 0 has made; or rank 0, which has told its name, does not
 // live to take it away.
 class Joining : public testing::TestWithParam<int> {};
 

@@ -20,9 +20,9 @@
 
 namespace polypath::test {
 
-/// Long enough for a loaded computer, where nobody is meant to be missing.
+/// Long enough for a loaded computer, where no rank is meant to be missing.
 inline constexpr Seconds kLong{60};
-/// For those who are meant to be.
+/// For ranks that are meant to be.
 inline constexpr Seconds kShort{0.3};
 
 /// Runs `work(rank)` in a thread for each rank; the message of each one's error, or "".

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Watcher, TwoWatched,
                                          Pair{"the_second_busy", false, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Whoever is busy is looked at again and again; the other one is meanwhile, too. All are looked at
+// The busy one is looked at again and again; the other one is meanwhile, too. All are looked at
 // in turn, so that none is more than one look ahead.
 TEST_P(TwoWatched, AreBothLookedAtAsLongAsOneIsBusy) {
   const auto first = std::make_shared<Counted>(GetParam().first_is_busy);

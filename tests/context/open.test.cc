@@ -1,5 +1,5 @@
-// What is open where a machine is named: it is simulated, everybody on it shares what is in flight,
-// and an opening afresh has nothing of the one before.
+// What is open where a machine is named: it is simulated, all contexts on it share what is in
+// flight, and an opening afresh has nothing of the one before.
 
 #include "context/open.h"
 

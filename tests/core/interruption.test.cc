@@ -1,4 +1,4 @@
-// Long computations that somebody ends.
+// Long computations that are ended from outside.
 
 #include "core/interruption.h"
 

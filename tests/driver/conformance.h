@@ -5,7 +5,7 @@
 //   INSTANTIATE_TEST_SUITE_P(Cuda, DriverConformance, testing::Values(DriverFactory{"cuda", make}),
 //                            factory_name);
 //
-// The tests speak of ordered work only, so that they hold on any machine: whatever its speed, an
+// The tests speak of ordered work only, so that they hold on any machine: at any speed, an
 // ordered reader sees what the writer before it wrote. DriverArguments are those tests that need a
 // driver which looks its arguments up before it uses them.
 

@@ -97,7 +97,7 @@ TEST_P(DriverFlags, AGpuWritesFlagsOfAnother) {
   EXPECT_TRUE(same_bytes(read(destination, kLarge), sent));
 }
 
-// The stream of the wait holds nobody up who writes in no stream.
+// The stream of the wait does not hold up a thread that writes in no stream.
 TEST_P(DriverFlags, AThreadSignalsWhatAStreamWaitsFor) {
   const Contents sent = pattern(kLarge, 1);
   const Address source = allocate(host(), sent), middle = allocate(gpu(), Bytes{kLarge});

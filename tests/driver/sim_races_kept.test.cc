@@ -80,7 +80,7 @@ TEST_F(RacesKept, AWriteIsNotForgottenForAWriteOfAPartOfIt) {
   EXPECT_EQ(driver_.violations().size(), 1U);
 }
 
-// Who comes after the reader comes after the writer as well.
+// Work after the reader comes after the writer as well.
 TEST_F(RacesKept, AChainThroughAReadOrders) {
   write_middle(first_);
   order(0, 1);

@@ -141,7 +141,7 @@ TEST_F(Time, EnginesOfDifferentGpusWorkBesideEachOther) {
   expect_time(trace.at(1).finished, 2 + 20);
 }
 
-// The first copy ends at 21. Whoever waits for it in another stream starts ε = 7 later.
+// The first copy ends at 21. Work that waits for it in another stream starts ε = 7 later.
 TEST_F(Time, ADependencyAcrossStreamsCostsTheStagingLatency) {
   const StreamHandle first = driver_.create_stream(gpu(0));
   const StreamHandle second = driver_.create_stream(gpu(1));

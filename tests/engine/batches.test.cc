@@ -1,5 +1,5 @@
 // Batches of copies: over several paths where that gains over what the driver's own batch takes,
-// else left to whoever asks.
+// else left to the caller.
 
 #include "engine/blocks.h"
 

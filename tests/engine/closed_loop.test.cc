@@ -205,7 +205,7 @@ TEST_F(KeptExperience, IsKeptBeforeTheEndWhereThatHoldsNobodyUp) {
   auto engine = this->engine("background");
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
 
-  // The thread that keeps it runs when nobody else wants the processor.
+  // The thread that keeps it runs when no other one wants the processor.
   while (keeper_->times == 0 && std::chrono::steady_clock::now() < end) {
     (void)copy(*engine);
     std::this_thread::sleep_for(std::chrono::microseconds(100));

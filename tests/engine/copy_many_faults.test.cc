@@ -145,7 +145,7 @@ TEST_P(SetWithFaults, IsRightIfACallFailsOnce) { fail_every_call(Failing::once);
 
 TEST_P(SetWithFaults, IsRightOrAnErrorIfACallFailsForGood) { fail_every_call(Failing::for_good); }
 
-// Three ways of one stream, of which the last one fails whatever is tried: what has been enqueued
+// Three ways of one stream, of which the last one fails in every way: what has been enqueued
 // of the two before it, one of them beside the stream, is over before what comes next in the
 // stream, here what writes where both go. The driver reports it if nothing puts the two in order.
 TEST(ASetThatFails, IsBeforeWhatComesNextInItsStream) {

@@ -1,4 +1,4 @@
-// Copies of ordinary memory by several threads: every byte, whoever asks, and a quiet end.
+// Copies of ordinary memory by several threads: every byte, for any caller, and a quiet end.
 
 #include "engine/pageable/copy_threads.h"
 

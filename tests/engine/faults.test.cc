@@ -106,7 +106,7 @@ TEST_P(EveryCall, MayFailInSeveralTransfers) {
   });
 }
 
-// Staging memory that cannot be waited for is kept rather than given to somebody else. All else has
+// Staging memory that cannot be waited for is kept rather than given to another use. All else has
 // been given back as far as the driver lets it.
 TEST_P(EveryCall, MayFailWhenTheEngineGoes) {
   for (int kind = 0; kind < sim::kCallKinds; ++kind) {

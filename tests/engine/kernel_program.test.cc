@@ -228,7 +228,7 @@ TEST(KernelProgram, TakesAsLongAsTheTimelineSays) {
   EXPECT_NEAR(taken.value, (played.back()->finished + noticed).value, 1e-9);
 }
 
-// Whatever the timing: nothing orders the kernel after the copy that it reads.
+// At any timing: nothing orders the kernel after the copy that it reads.
 TEST(KernelProgram, IsARaceWithoutAnEdge) {
   for (const bool as_graph : {false, true}) {
     SumOnTheWay sum(false);

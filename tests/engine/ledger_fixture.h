@@ -40,7 +40,7 @@ class LedgerFixture : public testing::Test {
     return entry;
   }
 
-  // When nobody is believed any more without a look whether he is still there.
+  // When no process is believed any more without a look whether it is still there.
   const double kMuchLater = NodeLedger::now() + 60;
   Machine machine_ = load_machine("beluga");
   std::string folder_ = testing::TempDir() + "polypath_ledger_" + std::to_string(getpid());

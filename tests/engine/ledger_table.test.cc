@@ -1,5 +1,5 @@
-// The ledger's table harms nobody: whatever becomes of its file, of other processes and of the
-// descriptors of this one, a process neither stops nor dies of it, and none loses its slot alive.
+// The ledger's table does no harm: its file, other processes and this one's descriptors may go or
+// change, and a process neither stops nor dies of it, and none loses its slot alive.
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
@@ -22,7 +22,7 @@ using testing::SizeIs;
 
 class LedgerTableTest : public LedgerFixture {
  protected:
-  // The one file in the folder, once somebody has made it.
+  // The one file in the folder, once it has been made.
   [[nodiscard]] fs::path file() const { return fs::directory_iterator(folder_)->path(); }
   [[nodiscard]] int descriptor() const { return ::open(file().c_str(), O_RDWR | O_CLOEXEC); }
   // 0 if a ledger can be opened, 1 if it says why not.
@@ -97,7 +97,7 @@ TEST_F(LedgerTableTest, AfterACutTheNextProcessesShareAnother) {
   EXPECT_THAT(before->others(), IsEmpty());
 }
 
-// What the file says is not believed: whatever is attached must be ours.
+// The file's word is not believed: what is attached must be ours.
 TEST_F(LedgerTableTest, AFileWithOtherContentIsWrittenAnew) {
   (void)open_ledger();
   fs::resize_file(file(), 0);
@@ -123,7 +123,7 @@ TEST_F(LedgerTableTest, NoMemoryIsLeftByProcessesThatWereKilled) {
   EXPECT_EQ(segments(), before);
 }
 
-// Those who have it go on, and so do those who make another one, apart from each other.
+// Processes that have it go on, and so do those that make another one, apart from each other.
 TEST_F(LedgerTableTest, ARemovedTableIsStillItsProcesses) {
   const auto mine = open_ledger(), theirs = open_ledger();
   theirs->publish({running(*theirs, 3600)});

@@ -23,7 +23,7 @@ TransferRequest asked(StreamHandle stream, PlaceId source, PlaceId destination) 
   return {stream, source, destination, Bytes{kSize}};
 }
 
-// A copy from gpu2 to gpu3: nobody's way back.
+// A copy from gpu2 to gpu3: the way back of no other.
 TransferRequest on(StreamHandle stream) { return asked(stream, {2}, {3}); }
 
 class TrackedLoad : public testing::Test {
@@ -108,7 +108,7 @@ TEST(LoadTracker, SaysThatThereAreTooMany) {
   EXPECT_EQ(tracker.contention_of(on({2}), {}).load.size(), kMostConcurrent + 1);
 }
 
-// Who queues on one stream does so on the others, and what is queued behind comes next.
+// A program that queues on one stream does so on the others, and what is queued behind comes next.
 TEST_F(TrackedLoad, KnowsWhatIsQueued) {
   const PlanPointer plan = planned({0}, {1});
   tracker_.add({1}, plan, {});
@@ -261,7 +261,7 @@ class PlansUnderLoad : public testing::Test {
 };
 
 // On beluga gpu0 to gpu1 goes through gpu2 as well, unless gpu0 sends something there. In the first
-// round nobody knows that.
+// round no plan knows that.
 TEST_F(PlansUnderLoad, ATransferThatUsesAPathKeepsOthersFromIt) {
   const PlanPointer alone = rig_.engine().plan({0}, {1}, Bytes{kSize});
   copy("gpu0", "gpu2", first_);

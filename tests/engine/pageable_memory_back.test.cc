@@ -1,5 +1,5 @@
-// When a pageable copy that has failed on its way returns, nobody touches the program's memory any
-// more: the program may have unmapped it.
+// When a pageable copy that has failed on its way returns, no thread touches the program's memory
+// any more: the program may have unmapped it.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ Settings one_thread() {
 
 // Makes a copy during which the n-th use of a driver call and all later ones fail; unmaps the
 // program's memory; and ends the engine, which finishes what it still has to do. 0 if that goes
-// well, whether the copy did or not; who touches the memory dies.
+// well, whether the copy did or not; a process that touches the memory dies.
 int fail_and_unmap(bool inward, sim::Call failing, int nth) {
   Rig rig("beluga", one_thread());
   void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

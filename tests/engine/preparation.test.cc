@@ -390,7 +390,7 @@ TEST_F(Preparation, IsToBeReckonedWithWhileItIsPlanned) {
   expect_all_is_right();
 }
 
-// --- while somebody lacks memory ---
+// --- while a lane lacks memory ---
 
 // A lane has staging memory. It is to have more, but only after another one, which has begun: that
 // one belongs to another stream, whose copies found the first lane in use.
@@ -423,7 +423,7 @@ TEST_F(Preparation, DoesNotKeepMemoryForWhatItHasNotBegun) {
   expect_all_is_right();
 }
 
-// A plan that nobody can make is the caller's mistake, and is said in the call.
+// A plan that cannot be made is the caller's mistake, and is said in the call.
 TEST_F(Preparation, WhatIsAskedForAndCannotBeIsRefusedAllTheSame) {
   start(prepared_after(0));
 

@@ -219,7 +219,7 @@ TEST(SumProgram, TakesAsLongAsTheTimelineSays) {
   EXPECT_NEAR(taken.value, predicted(sum.machine(), sum.program()).value, 1e-9);
 }
 
-// Whatever the timing: nothing orders the reduction after the copy that it reads.
+// At any timing: nothing orders the reduction after the copy that it reads.
 TEST(SumProgram, IsARaceWithoutAnEdge) {
   for (const bool as_graph : {false, true}) {
     SumOfTwo sum(false);

@@ -57,7 +57,7 @@ class RecurringRounds {
     driver_.align_host_threads();
     return driver_.now() - start;
   }
-  /// So long nobody copies anything.
+  /// So long nothing is copied.
   void pause(Seconds duration) {
     driver_.align_host_threads();
     driver_.pass_time(duration);
@@ -90,7 +90,7 @@ class RecurringRounds {
     results_[copy] = engine_of(copy).copy(calls_[copy]);
   }
 
-  // Nobody else's.
+  // Of this test alone.
   static std::string own_folder() {
     static int made = 0;
     const std::string name = fmt::format("polypath_rounds_{}_{}", getpid(), made++);

@@ -1,5 +1,5 @@
 // Copies that recur together get their parts of one joint plan: rounds do not differ, and none is
-// slower than natively, whoever issues them.
+// slower than natively, with any issuers.
 
 #include <gtest/gtest.h>
 
@@ -145,7 +145,7 @@ TEST(RecurringRings, GainInQueues) {
   EXPECT_GE(gain("beluga", "ring", Issuers::processes, 16), 1.95);
 }
 
-// Everybody's part is of one plan, so that the shares are those of the joint plan.
+// All parts are of one plan, so that the shares are those of the joint plan.
 TEST(RecurringRings, OfProcessesAreTheJointPlan) {
   const Machine machine = load_machine("beluga");
   const auto ring = pattern_of(machine, "ring", 256_MiB, 4);

@@ -1,5 +1,5 @@
 // What a trace says of an engine's transfers is what the simulated driver, which keeps a trace of
-// its own, has seen: every copy, its bytes, its times by a clock that is the host's, and who
+// its own, has seen: every copy, its bytes, its times by a clock that is the host's, and what
 // waited.
 
 #include <gmock/gmock.h>

@@ -96,7 +96,7 @@ TEST_F(Store, SaysWhyItCannotWrite) {
       ErrorCode::unsupported, [&] { write_whole(path(), text()); }, path(), "cannot be written");
 }
 
-// Whatever is cut off: an error that names the file, or the whole file's numbers.
+// Cut off at any byte: an error that names the file, or the whole file's numbers.
 TEST_F(Store, IsNeverBelievedWhenDamaged) {
   const std::string whole = text();
   for (std::size_t size = 0; size + 2 < whole.size(); size += 997) {

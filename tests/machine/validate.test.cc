@@ -1,5 +1,5 @@
-// What is wrong with a machine that was built in code is found, whatever built it: what is read
-// from a file has been looked at before, field by field.
+// What is wrong with a machine that was built in code is found, in each way to build it: what is
+// read from a file has been looked at before, field by field.
 
 #include <gtest/gtest.h>
 

@@ -145,7 +145,7 @@ bool is_largest_on(const Problem& problem, const std::vector<BytesPerSecond>& ra
 }
 
 // What proves a rate to be max-min fair: the flow is at its cap, or one of its resources is full
-// and nobody there has more, so that it could gain only at the cost of one that has no more.
+// and no flow there has more, so that it could gain only at the cost of one that has no more.
 bool cannot_gain(const Problem& problem, const std::vector<BytesPerSecond>& rates, std::size_t f) {
   if (rates[f].value >= problem.flows[f].cap.value * (1 - 1e-9)) return true;
   for (const Use& use : problem.uses[f]) {

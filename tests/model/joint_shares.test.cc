@@ -85,7 +85,7 @@ TEST(JointShares, DeadlinesOrderWhatMustBeOverFirst) {
   EXPECT_TRUE(close(solve_joint_shares(transfers, kOneEach).time, 2200_us));
 }
 
-// A path that starts after everything is over carries nothing and holds up nobody.
+// A path that starts after everything is over carries nothing and holds up no other.
 TEST(JointShares, LatePathsStayIdle) {
   const std::vector<JointPaths> transfers{transfer({path(1_GBps, {}), path(1_GBps, 5000_us)}),
                                           transfer({path(1_GBps, {}), path(1_GBps, {})})};

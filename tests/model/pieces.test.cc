@@ -1,4 +1,4 @@
-// Pieces by path: who gets which, and the program that this makes.
+// Pieces by path: which path gets which, and the program that this makes.
 
 #include "model/pieces.h"
 

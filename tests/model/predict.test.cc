@@ -314,7 +314,7 @@ TEST(Predict, WithContentionIsWithinTenPerCentOfTheReplay) {
   std::cout << compared << " contended transfers, at most " << 100 * largest << " % off\n";
 }
 
-// Whatever happens, no path ends before it would alone, and nothing before the call.
+// In no case does a path end before it would alone, or anything before the call.
 TEST(Predict, ContentionOnlyDelays) {
   for (const Machine& machine : machines()) {
     const Predictor predictor(machine);

@@ -63,7 +63,7 @@ TEST(Program, UsesAnEventAgainOnceEverybodyWaitsForIt) {
   EXPECT_EQ(program.events_of(2), 2);
 }
 
-// As streams do it: a record takes the event from whoever waits only later.
+// As streams do it: a record takes the event from a wait that comes only later.
 TEST(Program, NeverTakesAnEventFromWhoStillHasToWait) {
   for_random_shapes([](const TransferShape&, int, const Program& built) {
     Program program = built;

@@ -163,7 +163,7 @@ TEST(TransferProgram, AwaitsExactlyWhatALaterNodeWaitsFor) {
   });
 }
 
-/// Who used each slot of each ring last, as the nodes are issued.
+/// The node that used each slot of each ring last, as the nodes are issued.
 class SlotUse {
  public:
   explicit SlotUse(const Program& program) : program_(program) {}

@@ -118,7 +118,7 @@ TEST(Chains, AreTurnsWithSomebodyWhoHasToWaitElsewhere) {
 
 // --- plans ---
 
-// Whoever else copies from or to one of four GPUs, to the planned one's or to others.
+// Other copies go from or to one of four GPUs, to the planned one's or to others.
 TEST(PlannerCompany, MakesNobodyLaterThanNatively) {
   for (const char* name : {"beluga", "mist", "h200x4"}) {
     PlannerRig rig(name);
@@ -155,7 +155,7 @@ TEST(PlannerCompany, TakesNoLinkThatAnotherNeeds) {
   EXPECT_FALSE(decision(*beside, "gpu1").included);
 }
 
-// Two into the same host memory and links: whoever has taken the other's half gets its own taken.
+// Two into the same host memory and links: the one that has taken the other's half loses its own.
 TEST(PlannerCompany, RepairsWhatTheFirstOfABurstHasTaken) {
   PlannerRig rig("mist");
   const PlaceId host = rig.machine.find_place("host0");
@@ -183,7 +183,7 @@ TEST(PlannerCompany, LeavesWhatOnlyGainsToThoseWhoMayFollow) {
   EXPECT_EQ(used(*rig.plan(64_MiB, unknown, {other})), (Names{"direct"}));
 }
 
-// In a loop everybody's plan is made beside the others': they must not differ for ever.
+// In a loop each plan is made beside the others: they must not differ for ever.
 TEST(PlannerCompany, TheSameCopiesInFlightGiveTheSamePlan) {
   PlannerRig rig("beluga");
   PlannerRig elsewhere("beluga");

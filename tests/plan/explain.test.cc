@@ -64,7 +64,7 @@ Seconds least_saving(const Planner& planner, const Plan& plan) {
   return plan.predicted * kAlike + call * kCallWeight;
 }
 
-// Nobody can be shown a faster plan than the one that was chosen without being told why.
+// No faster plan than the chosen one is shown without a reason why it was not chosen.
 void expect_no_better_plan(Planner& planner, const Plan& plan, const PlanOptions& options) {
   const bool native = plan.executor() == Executor::native;
   const Path& direct = plan.decisions.front().path;

@@ -12,7 +12,7 @@
 namespace polypath::test::joint_figures_test {
 namespace {
 
-// Plans the set; expects at least `least`, nobody later than natively, and nothing beyond the
+// Plans the set; expects at least `least`, no end later than natively, and nothing beyond the
 // bound.
 void expect_gain(const std::string& machine, const std::vector<JointTransfer>& set, Issuers issuers,
                  double least) {

@@ -22,7 +22,7 @@ class JointSearch {
       : predictor_(planner.predictor(), problem(planner, set, issuers, executor)),
         most_calls_(issuers == Issuers::one_thread ? most_calls : Seconds::infinity()) {}
 
-  /// The end of the last transfer; infinite if somebody is later than natively, or the calls take
+  /// The end of the last transfer; infinite if one is later than natively, or the calls take
   /// too long.
   [[nodiscard]] Seconds last_of(const Drafts& drafts) const {
     JointDraft draft{.transfers = drafts};

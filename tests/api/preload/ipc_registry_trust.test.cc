@@ -105,7 +105,7 @@ TEST_F(Registry, ExportersThatHaveEndedAreNotBelieved) {
   EXPECT_EQ(registry.find(handle(1)), std::nullopt);
 }
 
-// It has ended, but nobody has asked for its exit status yet: /proc still shows it.
+// It has ended, but its exit status has not been asked for yet: /proc still shows it.
 TEST_F(Registry, AnExporterThatIsAZombieIsNotBelieved) {
   IpcRegistry registry(folder_);
   const pid_t child = fork();
@@ -121,7 +121,7 @@ TEST_F(Registry, AnExporterThatIsAZombieIsNotBelieved) {
   waitpid(child, nullptr, 0);
 }
 
-// Whoever made the folder may read and change what is in it.
+// The user that made the folder may read and change what is in it.
 TEST_F(Registry, RefusesAFolderThatOthersCanOpen) {
   fs::create_directory(folder_);
   ::chmod(folder_.c_str(), 0755);

@@ -1,5 +1,5 @@
-// Whatever is asked for, on whatever machine, with whatever tuning: right, the same bits
-// everywhere, no race, nothing leaked.
+// All calls, on all machines, with any tuning: right, the same bits everywhere, no race, nothing
+// leaked.
 
 #include <gmock/gmock.h>
 

@@ -24,8 +24,8 @@ RankPrograms barrier_of(const Machine& machine, const std::vector<PlaceId>& rank
 }
 
 // Every rank writes its number into the next one's memory, late; after a barrier the next one
-// passes it on, and after another one the first writes again. The driver reports as a race whatever
-// nothing orders.
+// passes it on, and after another one the first writes again. The driver reports as a race
+// all that nothing orders.
 class Round {
  public:
   Round(RankGroup& group, const std::vector<PlaceId>& ranks) : group_(group), ranks_(ranks) {

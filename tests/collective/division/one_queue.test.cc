@@ -1,5 +1,5 @@
 // Streams and the branches of a graph share a few queues of the hardware, with
-// CUDA_DEVICE_MAX_CONNECTIONS=1 a single one: an await then holds up whatever was made after it. So
+// CUDA_DEVICE_MAX_CONNECTIONS=1 a single one: an await then holds up all that was made after it. So
 // the ranks' parts are done here node by node in the order in which they are made, and all must
 // come to their ends.
 

@@ -89,7 +89,7 @@ TEST_F(RanksOfNodes, GiveOneRankMoreThanAnybodyGivesAndTheOtherWayRound) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
-// Within a node, to another one, and back; nobody else has memory.
+// Within a node, to another one, and back; no other rank has memory.
 TEST_F(RanksOfNodes, SendOneAnotherWhatNobodyElseHas) {
   const Layout layout{2, 2};
   piece_ = 1_KiB;

@@ -76,12 +76,12 @@ TEST_F(RanksOfNodes, EndWhenOneOfThemGivesUp) {
     EXPECT_TRUE(soon([&] { return rank.collectives.is_done(); }));
   });
 
-  // Who comes late is refused at once.
+  // A rank that comes late is refused at once.
   for (const std::string& error : errors)
     EXPECT_THAT(error, testing::AnyOf(IsEmpty(), HasSubstr("no more gradients")));
 }
 
-// And nobody leaves before all have ended: whoever leaves is another reason to end.
+// And no rank leaves before all have ended: a rank that leaves is another reason to end.
 TEST_F(RanksOfNodes, EndWhenOneOfThemGivesUpThatStays) {
   const Layout layout{2, 2};
   const CollectiveRequest request = request_of(layout, 300'000);

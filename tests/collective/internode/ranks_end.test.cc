@@ -141,7 +141,7 @@ TEST_F(EndOfRanksOfNodes, IsAnErrorOfAllThatSaysWhyOneGaveUp) {
   EXPECT_THAT(driver_.violations(), Each(HasSubstr("nothing orders them")));
 }
 
-// Of other nodes, too, and at once: nobody waits for the timeout.
+// Of other nodes, too, and at once: no rank waits for the timeout.
 TEST_F(EndOfRanksOfNodes, IsAnErrorOfAllIfOneEndsBeforeTheOthers) {
   const Layout layout{2, 2};
   const CollectiveRequest request = request_of(layout, 1000);

@@ -60,7 +60,7 @@ TEST(Dependences, LeaveOutWhatFollowsFromOthers) {
               ElementsAre(1));
 }
 
-// Who writes all of a range stands for those who used it before.
+// A node that writes all of a range stands for those that used it before.
 TEST(Dependences, NameTheLastWriterAndNotThoseBeforeIt) {
   Dependences dependences;
   (void)dependences.add(1, std::vector{writes(0, 0_B, 8_B)});

@@ -148,7 +148,7 @@ TEST_F(OpenCalls, KnowThatMemoryWasFreedAndAllocatedAgain) {
   EXPECT_THAT(driver_.violations(), IsEmpty());
 }
 
-// Nobody waits for who comes late. Whatever comes of it, all of them do the same.
+// No rank waits for one that comes late. In every case all of them do the same.
 TEST_F(OpenCalls, AreMadeByAllOrByNoneWhereNobodyIsWaitedFor) {
   const CollectiveRequest request = request_of(Collective::all_gather, false);
   RankBuffers buffers(driver_, request);

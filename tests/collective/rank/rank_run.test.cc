@@ -90,7 +90,7 @@ std::set<Flag> flags_of(const std::vector<RankPart>& parts) {
   return flags;
 }
 
-// The same program, in which nobody sets or awaits that flag.
+// The same program, in which that flag is neither set nor awaited.
 RankPart without(const RankPart& part, const Flag& flag) {
   RankPart made;
   made.first_flags = part.first_flags, made.first_mailbox = part.first_mailbox;

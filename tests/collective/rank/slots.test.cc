@@ -1,7 +1,6 @@
 // Scratch memory has slots, one behind the other. What a program puts into one ends within it, as
-// long as its pieces are no larger than slots (collective/program/tuning.h): of whatever
-// collective, by whatever algorithm, of however many ranks, and if one of them has more than all
-// others.
+// long as its pieces are no larger than slots (collective/program/tuning.h): of every collective,
+// by every algorithm, of any number of ranks, and if one of them has more than all others.
 
 #include <gmock/gmock.h>
 
@@ -43,7 +42,7 @@ void for_all(const Machine& machine, int ranks, Action action) {
           .reduction = {.operation = ReduceOperator::sum, .type = ElementType::float64},
           .root = ranks - 1};
       if (collective == Collective::all_to_all_v) {
-        // One gives the next one seven times as much as anybody else gives or gets.
+        // One gives the next one seven times as much as any other gives or gets.
         request.elements = 7'001;
         const auto n = static_cast<std::size_t>(ranks);
         request.counts.assign(n * n, 1);
@@ -60,7 +59,7 @@ struct Kind {
 
 class Slots : public testing::TestWithParam<Kind> {};
 
-// Pieces as large as slots, so that whatever is added to one is too much.
+// Pieces as large as slots, so that any byte added to one is too much.
 constexpr Bytes kSlot = 32_KiB;
 
 INSTANTIATE_TEST_SUITE_P(

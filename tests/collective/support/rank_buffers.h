@@ -1,6 +1,6 @@
 #pragma once
 // The memories of a collective's ranks on a simulated machine: their inputs and outputs, with
-// margins that nobody may touch.
+// margins that must stay untouched.
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ namespace polypath::test {
 /// Settings under which messages of a few KiB already go over several paths in several chunks.
 Settings collective_settings();
 /// The same, with slots of scratch memory that have room for so many bytes, and for less than 4 KiB
-/// more: whatever reaches beyond what it may is an error of the run.
+/// more: an access beyond its range is an error of the run.
 Settings settings_with_slots(const Machine& machine, Bytes bytes);
 
 /// The first `count` GPUs of the machine.

@@ -1,4 +1,4 @@
-// What is special about ranks that meet by TCP: whoever else may come, and come too late.
+// What is special about ranks that meet by TCP: others may come, and come too late.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ const std::string kHost = "127.0.0.1";
 
 SocketAddress free_address() { return {kHost, own_address(listen_at({kHost, "0"})).port}; }
 
-// A connection of somebody else, who says this.
+// A connection of a stranger, which says this.
 Descriptor stranger(const SocketAddress& address, const std::string& says) {
   const Deadline deadline(kLong);
   Descriptor socket = connect_to(address, deadline);

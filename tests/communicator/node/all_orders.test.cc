@@ -141,7 +141,7 @@ TEST_F(AllOrdersOf, RanksOfWhichOneRefusesDecideAlike) {
               "");
 }
 
-// One of them refuses, and the others wait for it as long as anybody can go on.
+// One of them refuses, and the others wait for it as long as any rank can go on.
 TEST_F(AllOrdersOf, ThreeRanksDecideAlike) {
   const auto last_refuses = [](std::size_t rank, std::size_t) { return rank == 2; };
 
@@ -258,7 +258,8 @@ struct Calling {
 };
 
 // To come to a call is a step, and to look at what the others have called is one. The last rank
-// calls something else the `odd`-th time, or nothing else. Whoever looks as often as not is enough.
+// calls something else the `odd`-th time, or nothing else. One rank that looks as often as not is
+// enough.
 Interleavings call(int ranks, std::uint64_t calls, std::uint64_t odd) {
   return go_through_all_orders([=] {
     auto all = std::make_shared<Calling>(ranks);

@@ -100,7 +100,7 @@ TEST_F(CallLogs, KeepNoMoreThanTheyAreAhead) {
   EXPECT_EQ(logs[0].kept(), 0U);
 }
 
-// Whoever was ahead falls behind, and the other way round.
+// The rank that was ahead falls behind, and the other way round.
 TEST_F(CallLogs, OvertakeEachOther) {
   call_alike(0, 100);
   call_alike(1, kRing + 300);
@@ -120,7 +120,7 @@ class ManyCallLogs : public CallLogs, public testing::WithParamInterface<int> {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ManyCallLogs, testing::Values(1, 2, 3, 5, 7, 8, 9));
 
-// One rank does one thing else; in any order of calls somebody finds it, in the end at the latest.
+// One rank does one thing else; in any order of calls some rank finds it, in the end at the latest.
 TEST_P(ManyCallLogs, FindOneDifferenceInAnyOrderOfCalls) {
   test::Random random(static_cast<std::uint64_t>(GetParam()));
   const auto ranks = static_cast<std::size_t>(GetParam());

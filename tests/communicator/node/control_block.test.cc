@@ -58,7 +58,7 @@ TEST_P(HoldingProcess, HoldsUntilItIsKilledWhateverItsChildrenDo) {
         static const NamedMemory mine = NamedMemory::open(memory.name(), kBytes, 1);
         if (fork() == 0) {
           alarm(30);
-          close(STDOUT_FILENO), close(STDERR_FILENO);  // nobody is to wait for what it says
+          close(STDOUT_FILENO), close(STDERR_FILENO);  // nothing is to wait for what it says
           for (;;) pause();
         }
       },
@@ -214,7 +214,7 @@ TEST_F(ControlBlocks, CutReasonsThatAreTooLong) {
   EXPECT_EQ(block.call_of(1, 1)->count, 1U);
 }
 
-// Whoever writes into it by mistake: what is read is wrong, and stays within its bounds.
+// After a write into it by mistake what is read is wrong, and stays within its bounds.
 TEST(ControlBlock, OfRandomBytesCanBeRead) {
   constexpr int kRanks = 3, kTries = 200;
   const std::size_t bytes = ControlBlock::bytes_for(kRanks);

@@ -64,7 +64,7 @@ TEST(HandleBoard, AreTakenBackAndTheirNumbersUsedAgainOnceThatIsKnown) {
   EXPECT_EQ(news[0].bytes, "new");
 }
 
-// Taken back before anybody has read it: it is gone, and nothing else.
+// Taken back before any rank has read it: it is gone, and nothing else.
 TEST(HandleBoard, ThatWereTakenBackUnreadHaveNoBytes) {
   Shared shared(2);
   HandleBoard own = shared.of(0), other = shared.of(1);

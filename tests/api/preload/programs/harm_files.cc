@@ -18,7 +18,7 @@ using namespace program;
 
 namespace {
 
-// A /dev/shm that is this process's alone. In a namespace of its own everybody is root.
+// A /dev/shm that is this process's alone. In a namespace of its own every user is root.
 bool own_shared_memory(const char* size) {
   const uid_t user = geteuid();
   const gid_t group = getegid();
@@ -91,7 +91,7 @@ void shortened_files() {
   say_bytes("and once more", wrong_copies());
 }
 
-// Descriptors of files and folders that somebody in this process has opened. Those of the driver
+// Descriptors of files and folders that were opened in this process. Those of the driver
 // itself (devices, memory without a name) are left to it.
 std::vector<int> foreign_descriptors() {
   std::vector<int> found;
@@ -156,7 +156,7 @@ const Scenarios kScenarios = {
 
 }  // namespace
 
-// Before anybody starts threads: they would keep the namespace that they began in.
+// Before threads are started: they would keep the namespace that they began in.
 int main(int argc, char** argv) {
   const std::string asked = argc > 1 ? argv[1] : "";
   if (asked == "full_shared_memory") shared_memory_is_own = own_shared_memory("size=64k");

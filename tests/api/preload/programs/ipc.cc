@@ -128,8 +128,8 @@ const std::map<std::string, void (*)()> kCases = {
     {"orphaned", orphaned},
 };
 
-// Goes on in a child, which may be killed; returns there only. Ends when nobody is left who could
-// write to its pipe: the importer holds it too.
+// Goes on in a child, which may be killed; returns there only. Ends when no process is left that
+// could write to its pipe: the importer holds it too.
 void outlive_exporter() {
   int lives[2];
   EXPECT(pipe(lives) == 0);
