@@ -146,7 +146,7 @@ ChosenMachine choose_whole_computer(const Settings& settings) {
 }
 
 std::vector<PlaceId> OpenMachine::visible_gpus() const {
-  const std::vector<PlaceId> places = machine().places_of(PlaceKind::gpu);
+  std::vector<PlaceId> places = machine().places_of(PlaceKind::gpu);
   if (simulated()) return places;
   std::vector<std::pair<int, PlaceId>> seen;
   for (std::size_t i = 0; i < places.size(); ++i)

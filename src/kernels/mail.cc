@@ -6,6 +6,7 @@
 
 #include "kernels/host_mail.h"
 #include "kernels/images.h"
+#include "kernels/reduce.h"
 #include "kernels/reduce_layout.h"
 
 namespace polypath {
