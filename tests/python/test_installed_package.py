@@ -156,7 +156,7 @@ def test_intruders_export_nothing_by_accident() -> None:
 
     assert module == []
     assert {"dlsym", "cuMemcpyDtoDAsync_v2", "cuGetProcAddress_v2"} <= set(preload)
-    copies = r"cu(Memcpy|MemCreate|MemFree|MemHostUnregister|Ipc|GetProcAddress)"
+    copies = r"cu(Memcpy|MemCreate|MemFree|MemHost(R|Unr)egister|MemImport|Ipc|GetProcAddress)"
     contexts = r"cu(DevicePrimaryCtx|Ctx(Destroy|(Enable|Disable)PeerAccess))"
     what_may_hold_a_stream = (
         r"cu(Launch|GraphLaunch|WaitExternalSemaphores|Stream(AddCallback|BatchMemOp|Wait))"
