@@ -19,6 +19,9 @@ void create(Process& process, std::uint64_t* handle, std::size_t size,
             const cuda::MemoryProperties* wanted) {
   if (handle == nullptr || wanted == nullptr) refuse(kInvalidValue, "an argument is null");
   if (wanted->type != kPinnedOnDevice) refuse(kInvalidValue, "there is no such type of memory");
+  const auto types = static_cast<unsigned>(wanted->handle_types);
+  if ((types & cuda::kFabricHandles) != 0 && !process.settings.fabric)
+    refuse(kNotPermitted, "the computer is in no fabric (STANDIN_FABRIC)");
   const int device = device_of(wanted->location);
   (void)process.contexts.gpu(device);
   if (process.used(device) + Bytes{size} > process.settings.memory) {

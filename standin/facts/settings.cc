@@ -65,6 +65,7 @@ StandInSettings read_settings() {
   settings.strict = flag("STANDIN_STRICT");
   settings.statistics = flag("STANDIN_STATISTICS");
   settings.log = flag("STANDIN_LOG");
+  settings.fabric = flag("STANDIN_FABRIC");
   settings.journal = text("STANDIN_JOURNAL", settings.journal);
   settings.drops_peer_bytes = flag("STANDIN_DROP_PEER_BYTES");
   settings.chaos = seed("STANDIN_CHAOS");

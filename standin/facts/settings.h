@@ -22,6 +22,7 @@ struct StandInSettings {
   bool strict = false;      ///< STANDIN_STRICT=1: violations end the program with status 86
   bool statistics = false;  ///< STANDIN_STATISTICS=1: counts of calls and copies, at exit
   bool log = false;         ///< STANDIN_LOG=1: why calls fail, as they do
+  bool fabric = false;      ///< STANDIN_FABRIC=1: memory may have handles of a fabric
   std::string journal;      ///< STANDIN_JOURNAL: a file that is told of mappings; empty: none
   /// STANDIN_CHAOS: the seed of the chaotic driver; empty or not set: the one in virtual time.
   std::optional<std::uint64_t> chaos;

@@ -50,6 +50,7 @@ std::vector<std::string> command_of(const Case& of) {
 // On this machine several paths pay for copies that are small for the computer that runs the tests.
 Variables variables_of(const Case& of) {
   Variables variables{{"STANDIN_MACHINE", "beluga"},
+                      {"STANDIN_FABRIC", "1"},
                       {"POLYPATH_MIN_MESSAGE", "1M"},
                       {"POLYPATH_PAGEABLE_MIN", "1M"}};
   if (of.driver == Driver::chaos) variables["STANDIN_CHAOS"] = "1";

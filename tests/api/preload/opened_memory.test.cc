@@ -22,6 +22,7 @@ class MemoryThatIsNotOpenToAll : public Programs, public testing::WithParamInter
 TEST_P(MemoryThatIsNotOpenToAll, IsCopiedOverSeveralPathsWhereItMayBe) {
   const Case& expected = GetParam();
   const Variables variables{{"STANDIN_MACHINE", "beluga"},
+                            {"STANDIN_FABRIC", "1"},
                             {"POLYPATH_LEDGER", "0"},
                             {"POLYPATH_MIN_MESSAGE", "1M"},
                             {"POLYPATH_PAGEABLE_MIN", "1M"}};
