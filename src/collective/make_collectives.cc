@@ -6,7 +6,6 @@
 
 #include "collective/internode/internode_collectives.h"
 #include "collective/rank/node_collectives.h"
-#include "collective/rank/seen_gpus.h"
 
 namespace polypath {
 namespace {
@@ -56,10 +55,10 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
                             host);
   }
   const int number = communicator->nodes().local_rank(communicator->rank());
-  if (gpu.empty()) gpu = own.machine.place(usual_gpu(own.machine, own.visible, number)).name;
-  const auto seen = std::ranges::find(own.visible, own.machine.find_place(gpu));
+  if (gpu.empty()) gpu = own.machine.place(usual_gpu(own, number)).name;
+  const int seen = own.number_of(own.machine.find_place(gpu));
   const RanksMachine all = computer();
-  const PlaceId place = all.visible.at(static_cast<std::size_t>(seen - own.visible.begin()));
+  const PlaceId place = all.visible.at(static_cast<std::size_t>(seen));
   const std::string& name = all.machine.place(place).name;
   const Settings settings =
       without_other_gpus(all.settings, all.machine, said_in_node(*communicator, name));

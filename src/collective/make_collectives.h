@@ -4,9 +4,9 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "collective/rank/collectives.h"
+#include "collective/rank/seen_gpus.h"
 
 namespace polypath {
 
@@ -22,25 +22,9 @@ std::unique_ptr<Collectives> make_collectives(Driver& driver, const Machine& mac
                                               std::unique_ptr<Communicator> communicator,
                                               const std::string& host = {});
 
-/// The GPUs that a process sees, or all of its computer (rank/seen_gpus.h). It has no longer life
-/// than what it was made of.
-struct RanksMachine {
-  Driver& driver;
-  const Machine& machine;
-  const Settings& settings;
-  std::vector<PlaceId> visible;
-  std::vector<std::string> names;
-};
-
-/// Of a machine that was opened.
-template <class Opened>
-RanksMachine ranks_machine(const Opened& opened) {
-  return {opened.driver(), opened.machine(), opened.settings(), opened.visible_gpus(),
-          opened.visible_names()};
-}
-
 /// The same where the ranks of a node may see different GPUs: then they are ranks on the computer's
-/// machine. `gpu` is named on the process's own one, or becomes the name of the GPU there.
+/// machine. `gpu` is named on the process's own one, or becomes the name of the GPU there. Errors
+/// also: invalid_argument for a place that is none of the GPUs that the process sees.
 std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
                                               const std::function<RanksMachine()>& computer,
                                               std::string& gpu,

@@ -250,16 +250,12 @@ void reduce_and_share(std::span<std::byte* const> memory, std::span<const std::u
   mail.reduce_and_share(), mail.finish();
 }
 
+// In parcels: what comes of a lap of the first phase is stored in one of the second.
+template <void (HostMail::*kFirst)() const>
 void share_parcels(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
   const HostMail mail(memory, values);
   if (mail.is_second_phase()) mail.store();
-  else mail.reduce_own_part();
-  mail.finish();
-}
-void share_parts(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
-  const HostMail mail(memory, values);
-  if (mail.is_second_phase()) mail.store();
-  else mail.store_parts();
+  else (mail.*kFirst)();
   mail.finish();
 }
 
@@ -273,8 +269,9 @@ HostKernel mail_after_exchange(MailUse use, MailWay way) {
   switch (use) {
     case MailUse::reduce: return reduce;
     case MailUse::store: return store;
-    case MailUse::reduce_and_share: return way == MailWay::lines ? reduce_and_share : share_parcels;
-    case MailUse::store_and_share: return share_parts;
+    case MailUse::reduce_and_share:
+      return way == MailWay::lines ? reduce_and_share : share_parcels<&HostMail::reduce_own_part>;
+    case MailUse::store_and_share: return share_parcels<&HostMail::store_parts>;
   }
   return {};
 }

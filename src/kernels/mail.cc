@@ -77,12 +77,12 @@ const char* verb_of(MailUse use) {
   }
   return "";
 }
-MailParameters parameters_of(const MailCall& call) {
+MailParameters parameters_of(std::span<const std::uint64_t> values) {
   MailParameters of{};
-  const std::vector<std::uint64_t> values = mail_values(call);
   std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
   return of;
 }
+MailParameters parameters_of(const MailCall& call) { return parameters_of(mail_values(call)); }
 
 }  // namespace
 
@@ -103,15 +103,13 @@ std::optional<MailKind> mail_kind_of(std::string_view name) {
 }
 
 int mail_ranks(std::span<const std::uint64_t> values) {
-  MailParameters of{};
-  std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
+  const MailParameters of = parameters_of(values);
   return static_cast<int>(of.ranks);
 }
 
 int mail_laps(const MailKind& kind, std::span<const std::uint64_t> values) {
   if (kind.way == MailWay::lines) return 1;
-  MailParameters of{};
-  std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
+  const MailParameters of = parameters_of(values);
   const std::uint64_t laps = divided_up(parcels_of(of.bytes, of.parcel), of.slots);
   return static_cast<int>(has_second_phase(kind.use) ? 2 * laps : laps);
 }
@@ -162,9 +160,9 @@ Bytes bytes_read(const MailCall& call) {
 }
 
 Bytes bytes_written(const MailCall& call) {
-  const MailParameters of = parameters_of(call);
   // The root of what is shared has all of it already, and copies it to where the others get it.
   if (call.mail.use == MailUse::store_and_share) return call.mail.end;
+  const MailParameters of = parameters_of(call);
   Bytes end;
   for (int from = 0; from < call.ranks; ++from) {
     const bool is_shared = has_second_phase(call.mail.use);

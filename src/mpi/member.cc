@@ -116,7 +116,7 @@ PlaceId Member::place_of(const Call& call, const Surroundings& around) const {
     const auto memory = around.driver.find_memory({reinterpret_cast<std::uintptr_t>(side->memory)});
     if (memory && around.machine.place(memory->place).kind == PlaceKind::gpu) return memory->place;
   }
-  return usual_gpu(around.machine, around.visible, seat_.rank);
+  return usual_gpu(around, seat_.rank);
 }
 
 std::unique_ptr<Member::Working> Member::make(const Call& call, const Open& open) {

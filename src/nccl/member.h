@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collective/rank/node_collectives.h"
+#include "collective/rank/seen_gpus.h"
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/execute/events.h"
@@ -21,12 +22,7 @@
 namespace polypath::nccl {
 
 /// Where ranks of this process are: their machine, with the program's own contexts.
-struct Surroundings {
-  Driver& driver;
-  const Machine& machine;
-  Settings settings;
-  std::vector<PlaceId> visible;         ///< that this process sees, by CUDA's numbers
-  std::vector<std::string> names = {};  ///< of these on this computer
+struct Surroundings : RanksMachine {
   /// The driver's handle of a program's stream, and the program's handle of a stream that the
   /// driver has made.
   std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;

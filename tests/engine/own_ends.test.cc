@@ -113,7 +113,7 @@ TEST_P(OwnEnds, AreTouchedByRelaysWhereTheyAreOpen) {
 }
 
 TEST_P(OwnEnds, ThatNoGpuMayTouchAreCopiedNatively) {
-  const CopyResult result = copy(Reach::nobody());
+  const CopyResult result = copy(Reach::none());
 
   EXPECT_EQ(result.means, Method::native);
 }

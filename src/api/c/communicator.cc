@@ -132,11 +132,12 @@ polypath_communicator* join(polypath::Context& context, const char* gpu,
   auto communicator = std::make_unique<polypath::Communicator>(
       std::move(bootstrap), polypath::communicator_options(opened.settings()));
   const auto computer = [&] {
-    return polypath::ranks_machine(polypath::whole_computer(opened.settings()));
+    const polypath::OpenMachine& whole = polypath::whole_computer(opened.settings());
+    return polypath::ranks_machine(whole, whole.driver());
   };
   std::string name = gpu == nullptr ? "" : gpu;
-  made->ranks = polypath::make_collectives(polypath::ranks_machine(opened), computer, name,
-                                           std::move(communicator));
+  made->ranks = polypath::make_collectives(polypath::ranks_machine(opened, opened.driver()),
+                                           computer, name, std::move(communicator));
   made->gpu = opened.machine().find_place(name);
   return made.release();
 }

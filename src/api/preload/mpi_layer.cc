@@ -58,8 +58,7 @@ MpiFile mpi_file() {
 
 const mpi::Surroundings* make_surroundings(const Settings& settings, GpusOf which) {
   const OpenMachine& opened = gpus_of_ranks(settings, which);
-  return new mpi::Surroundings{opened.untraced_driver(), opened.machine(), settings,
-                               opened.visible_gpus(), opened.visible_names()};
+  return new mpi::Surroundings{ranks_machine(opened, opened.untraced_driver())};
 }
 
 // Never destroyed, as the machines.

@@ -35,14 +35,7 @@ const nccl::Surroundings* open(const Settings& settings, GpusOf which) {
     return driver.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
   };
   const auto native = [](StreamHandle stream) -> nccl::Stream { return cuda::pointer_of(stream); };
-  return new nccl::Surroundings{.driver = driver,
-                                .machine = opened.machine(),
-                                .settings = settings,
-                                .visible = opened.visible_gpus(),
-                                .names = opened.visible_names(),
-                                .handle_of = handle_of,
-                                .native = native,
-                                .keeps_choices = settings.learn};
+  return new nccl::Surroundings{ranks_machine(opened, driver), handle_of, native, settings.learn};
 }
 
 const nccl::Surroundings& surroundings(const Settings& settings, GpusOf which) {

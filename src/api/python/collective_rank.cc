@@ -27,9 +27,12 @@ std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
   const Seconds in_calls = std::exchange(options.timeout, timeout);
   options.node = place.node;
   auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
-  const auto computer = [&] { return ranks_machine(whole_computer(opened.settings())); };
-  auto ranks = make_collectives(ranks_machine(opened), computer, place.gpu, std::move(communicator),
-                                place.host);
+  const auto computer = [&] {
+    const OpenMachine& whole = whole_computer(opened.settings());
+    return ranks_machine(whole, whole.driver());
+  };
+  auto ranks = make_collectives(ranks_machine(opened, opened.driver()), computer, place.gpu,
+                                std::move(communicator), place.host);
   ranks->set_timeout(in_calls);
   return ranks;
 }

@@ -19,12 +19,9 @@
 namespace polypath {
 namespace {
 
-bool has_root(const CollectiveRequest& request) {
-  return request.collective != Collective::all_reduce;
-}
-
 Bytes largest_part(const CollectiveRequest& request) {
-  const auto parts = static_cast<std::uint64_t>(request.size() - (has_root(request) ? 1 : 0));
+  const auto parts =
+      static_cast<std::uint64_t>(request.size() - (has_root(request.collective) ? 1 : 0));
   return request.element() * ((request.elements + parts - 1) / parts);
 }
 
@@ -45,7 +42,7 @@ void to_or_from_root(Composer& composer) {
 
 void compose_twoshot(Composer& composer) {
   const CollectiveRequest& request = composer.request();
-  if (has_root(request)) return to_or_from_root(composer);
+  if (has_root(request.collective)) return to_or_from_root(composer);
   const Bytes part = largest_part(request), all = request.part();
   const auto input = [&](int rank) { return composer.input(rank); };
   const auto output = [&](int rank) { return composer.output(rank); };
@@ -68,7 +65,7 @@ void compose_twoshot(Composer& composer) {
 // Each of two ranks sends the other both values and results; among more ranks the bound of
 // most_mailed() is larger than either. A root has but one rank to send its only part to.
 bool can_twoshot(const Machine& machine, const CollectiveRequest& request) {
-  if (request.size() == 2 && has_root(request)) return false;
+  if (request.size() == 2 && has_root(request.collective)) return false;
   const Bytes part = largest_part(request);
   return can_mail(machine, request.ranks, request.size() > 2 ? part : part + part);
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+
 namespace polypath {
 
 Blob said_of_gpus(const std::vector<std::string>& names) {
@@ -33,11 +35,22 @@ Settings without_other_gpus(Settings settings, const Machine& machine,
   return settings;
 }
 
-PlaceId usual_gpu(const Machine& machine, const std::vector<PlaceId>& visible, int local_rank) {
-  if (visible.size() == 1) return visible.front();
+int RanksMachine::number_of(PlaceId gpu) const {
+  const auto found = std::ranges::find(visible, gpu);
+  if (found != visible.end()) return static_cast<int>(found - visible.begin());
+  fail(ErrorCode::invalid_argument,
+       fmt::format("{} cannot be a rank's GPU", machine.place(gpu).name),
+       fmt::format("it is none of the {} that this process sees", visible.size()),
+       "Name one of these.");
+}
+
+PlaceId usual_gpu(const RanksMachine& seen, int local_rank) {
+  if (seen.visible.size() == 1) return seen.visible.front();
   const auto number = static_cast<std::size_t>(local_rank);
-  return number < visible.size() ? visible[number]
-                                 : machine.find_place(fmt::format("gpu{}", local_rank));
+  if (number < seen.visible.size()) return seen.visible[number];
+  fail(ErrorCode::invalid_argument, fmt::format("rank {} of its node has no GPU", local_rank),
+       fmt::format("this process sees {}", seen.visible.size()),
+       "Name the GPU of each rank, or let each see its own alone.");
 }
 
 }  // namespace polypath

@@ -9,12 +9,32 @@
 
 #include "communicator/communicator.h"
 #include "core/settings.h"
+#include "driver/driver.h"
 #include "machine/machine.h"
 
 namespace polypath {
 
 /// Which GPUs the ranks' machine has: those that the process sees, or all of the computer.
 enum class GpusOf : std::uint8_t { process, computer };
+
+/// The machine of one or the other, as a rank uses it. What it was made of lives longer.
+struct RanksMachine {
+  Driver& driver;
+  const Machine& machine;
+  Settings settings;
+  std::vector<PlaceId> visible = {};  ///< the GPUs that this process sees, by the driver's numbers
+  std::vector<std::string> names = {};  ///< of these on this computer
+
+  /// The driver's number of a visible GPU. Error (invalid_argument) for another place.
+  [[nodiscard]] int number_of(PlaceId gpu) const;
+};
+
+/// Of a machine that was opened, by one of its drivers.
+template <class Opened>
+RanksMachine ranks_machine(const Opened& opened, Driver& driver) {
+  return {driver, opened.machine(), opened.settings(), opened.visible_gpus(),
+          opened.visible_names()};
+}
 
 /// What a rank says of the GPUs that its process sees: their names on this computer, in order.
 Blob said_of_gpus(const std::vector<std::string>& names);
@@ -28,8 +48,8 @@ std::vector<Blob> said_in_node(Communicator& communicator, const Blob& mine);
 Settings without_other_gpus(Settings settings, const Machine& machine,
                             const std::vector<std::string>& ranks);
 
-/// Which of the visible GPUs a rank has that names none: its only one, else that of its number.
-/// Error (invalid_argument) if there is no such one.
-PlaceId usual_gpu(const Machine& machine, const std::vector<PlaceId>& visible, int local_rank);
+/// Which of the visible GPUs a rank has that names none: the only one, else that of its number on
+/// its node. Error (invalid_argument) if there is no such one.
+PlaceId usual_gpu(const RanksMachine& seen, int local_rank);
 
 }  // namespace polypath

@@ -1,6 +1,6 @@
 #pragma once
-// Memory that is open to some GPUs only, whatever peer access says: of pools, and mapped at virtual
-// addresses.
+// Memory that is open to some GPUs only, with peer access or without: of pools, and mapped at
+// virtual addresses.
 //
 // It belongs to no context: each context of a GPU that it was opened to may use it. A range of
 // mapped addresses may lie in several mappings, of several GPUs, and have gaps.

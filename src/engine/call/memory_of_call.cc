@@ -30,7 +30,7 @@ std::optional<SeenBefore::Memory> look_at(Driver& driver, Address address) {
   if (!memory) return std::nullopt;
   const bool device = memory->kind == MemoryKind::device;
   const bool closed = device && !driver.kernels_reach(memory->place, address);
-  return SeenBefore::Memory{*memory, closed ? Reach::nobody() : Reach{}};
+  return SeenBefore::Memory{*memory, closed ? Reach::none() : Reach{}};
 }
 
 // The memory of `bytes` at `address`, which must lie in one allocation, perhaps in the one `seen`

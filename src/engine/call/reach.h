@@ -22,7 +22,7 @@ class Reach {
     return reach;
   }
   /// None: what only the program's own calls may copy.
-  static Reach nobody() { return only({}); }
+  static Reach none() { return only({}); }
 
   [[nodiscard]] bool everyone() const { return !gpus_; }
   [[nodiscard]] bool includes(PlaceId gpu) const { return !gpus_ || gpus_->contains(gpu); }

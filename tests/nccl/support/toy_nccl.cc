@@ -184,15 +184,16 @@ nccl::Functions ToyNccl::functions() {
 }
 
 nccl::Surroundings ToyNccl::surroundings() {
-  return {.driver = driver_,
-          .machine = driver_.machine(),
-          .settings = collective_settings(),
-          .visible = driver_.machine().places_of(PlaceKind::gpu),
-          .handle_of =
-              [](PlaceId, Stream stream) {
-                return StreamHandle{reinterpret_cast<std::uintptr_t>(stream)};
-              },
-          .native = [](StreamHandle stream) { return reinterpret_cast<Stream>(stream.value); }};
+  const auto handle_of = [](PlaceId, Stream stream) {
+    return StreamHandle{reinterpret_cast<std::uintptr_t>(stream)};
+  };
+  const auto native = [](StreamHandle stream) { return reinterpret_cast<Stream>(stream.value); };
+  return {{.driver = driver_,
+           .machine = driver_.machine(),
+           .settings = collective_settings(),
+           .visible = driver_.machine().places_of(PlaceKind::gpu)},
+          handle_of,
+          native};
 }
 
 UniqueId ToyNccl::unique_id() {

@@ -224,6 +224,22 @@ void as_the_program_made_it() {
   }
 }
 
+// New memory of a pool, which bytes go into and come out of again in the stream.
+struct InPool {
+  CUdeviceptr memory;
+  unsigned char* got;
+};
+
+InPool in_and_out(const std::vector<unsigned char>& wanted, CUstream stream) {
+  const std::size_t bytes = wanted.size();
+  const unsigned char* from = pinned_with(wanted);
+  auto* got = static_cast<unsigned char*>(pinned(bytes));
+  const CUdeviceptr memory = from_pool(bytes, stream);
+  CHECK(cuMemcpyHtoDAsync_v2(memory, from, bytes, stream));
+  CHECK(cuMemcpyDtoHAsync_v2(got, memory, bytes, stream));
+  return {memory, got};
+}
+
 // Freed in stream order right behind the copy that reads it; the next allocation gets it at once.
 void pool_in_a_stream() {
   const std::size_t bytes = bytes_of_copies();
@@ -232,12 +248,9 @@ void pool_in_a_stream() {
   std::vector<std::vector<unsigned char>> wanted;
   for (int round = 0; round < rounds(); ++round) {
     wanted.push_back(pattern(bytes, static_cast<std::uint64_t>(round)));
-    const unsigned char* from = pinned_with(wanted.back());
-    got.push_back(static_cast<unsigned char*>(pinned(bytes)));
-    const CUdeviceptr memory = from_pool(bytes, stream);
-    CHECK(cuMemcpyHtoDAsync_v2(memory, from, bytes, stream));
-    CHECK(cuMemcpyDtoHAsync_v2(got.back(), memory, bytes, stream));
-    CHECK(cuMemFreeAsync(memory, stream));
+    const InPool copied = in_and_out(wanted.back(), stream);
+    got.push_back(copied.got);
+    CHECK(cuMemFreeAsync(copied.memory, stream));
   }
   CHECK(cuStreamSynchronize(stream));
   for (std::size_t round = 0; round < got.size(); ++round)
@@ -252,11 +265,7 @@ void pool_of_two_streams() {
   CHECK(cuEventCreate(&freed, 2));
   for (int round = 0; round < rounds(); ++round) {
     const auto wanted = pattern(bytes, static_cast<std::uint64_t>(round));
-    const unsigned char* from = pinned_with(wanted);
-    auto* got = static_cast<unsigned char*>(pinned(bytes));
-    const CUdeviceptr memory = from_pool(bytes, first);
-    CHECK(cuMemcpyHtoDAsync_v2(memory, from, bytes, first));
-    CHECK(cuMemcpyDtoHAsync_v2(got, memory, bytes, first));
+    const auto [memory, got] = in_and_out(wanted, first);
     CHECK(cuMemFreeAsync(memory, first));
     CHECK(cuEventRecord(freed, first));
     CHECK(cuStreamWaitEvent(second, freed, 0));
@@ -274,11 +283,7 @@ void pool_freed_at_once() {
   const CUstream stream = stream_on(0);
   for (int round = 0; round < rounds(); ++round) {
     const auto wanted = pattern(bytes, static_cast<std::uint64_t>(round));
-    const unsigned char* from = pinned_with(wanted);
-    auto* got = static_cast<unsigned char*>(pinned(bytes));
-    const CUdeviceptr memory = from_pool(bytes, stream);
-    CHECK(cuMemcpyHtoDAsync_v2(memory, from, bytes, stream));
-    CHECK(cuMemcpyDtoHAsync_v2(got, memory, bytes, stream));
+    const auto [memory, got] = in_and_out(wanted, stream);
     CHECK(cuMemFree_v2(memory));
     say_bytes("a round", wrong_bytes(got, wanted));
   }

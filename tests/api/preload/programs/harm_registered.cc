@@ -1,5 +1,5 @@
-// Programs that have host memory of their own registered: copies of it are right, whatever part of
-// it is registered, and in whatever way.
+// Programs that have host memory of their own registered: copies of it are right with all of it
+// registered or a part, and in each way in which CUDA registers memory.
 //
 // Options: bytes (of copies), rounds.
 

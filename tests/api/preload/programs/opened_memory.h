@@ -34,7 +34,7 @@ class Mapped {
     add_again(create(gpu, bytes, handle_types), bytes);
     open_last({gpu});
   }
-  /// The same memory once more, open to nobody yet.
+  /// The same memory once more, open to no GPU yet.
   void add_again(std::uint64_t memory, std::size_t bytes) {
     CHECK(cuMemMap(base_ + used_, bytes, 0, memory, 0));
     last_ = base_ + used_, last_bytes_ = bytes;
