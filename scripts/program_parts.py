@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -63,9 +64,19 @@ COPIES = {
 RUN_BYTES = 512 * MIB
 TORCH_WAYS = ("to cuda:1", "pinned to cuda", "pageable to cuda")
 TORCH_BYTES = 2 * GIB
+WEIGHTS_WAYS = (
+    "sleep pinned",
+    "sleep pageable",
+    "safetensors",
+    "safetensors all",
+    "torch.load",
+    "torch.load mmap",
+    "checkpoint",
+)
+WEIGHTS_BYTES = 8 * GIB
 
 # Without GPUs there is no PyTorch, and no CUDA run-time library for UCX's benchmark.
-NEEDS_GPUS = ("calls", "perftest", "torch", "torch_first_copies")
+NEEDS_GPUS = ("calls", "perftest", "torch", "torch_first_copies", "torch_weights")
 
 
 def part_names() -> list[str]:
@@ -91,6 +102,8 @@ def make_part(name: str, setting: Setting) -> Part:
         )
     if name == "torch":
         return _timed(name, "torch_copies.py", _torch_timings)
+    if name == "torch_weights":
+        return _timed(name, "torch_weights.py", _torch_weights_of(setting.up_to(WEIGHTS_BYTES)[0]))
     return _timed(name, "torch_first_copies.py", _torch_first_of(setting.up_to(TORCH_BYTES)[0]))
 
 
@@ -164,6 +177,19 @@ def _torch_first_of(size: int) -> Callable[[bool], Timings]:
         found: Timings = {}
         for way in TORCH_WAYS:
             text = output_of(_command("torch_first_copies.py", way, size), planned)
+            found |= _timings_of(json.loads(text.splitlines()[-1])["timings"])
+        return found
+
+    return timings
+
+
+def _torch_weights_of(size: int) -> Callable[[bool], Timings]:
+    folder = tempfile.TemporaryDirectory(prefix="weights-")  # as long as the part is there
+
+    def timings(planned: bool) -> Timings:
+        found: Timings = {}
+        for way in WEIGHTS_WAYS:
+            text = output_of(_command("torch_weights.py", way, size, folder.name), planned)
             found |= _timings_of(json.loads(text.splitlines()[-1])["timings"])
         return found
 
