@@ -64,19 +64,20 @@ COPIES = {
 RUN_BYTES = 512 * MIB
 TORCH_WAYS = ("to cuda:1", "pinned to cuda", "pageable to cuda")
 TORCH_BYTES = 2 * GIB
-WEIGHTS_WAYS = (
-    "sleep pinned",
-    "sleep pageable",
-    "safetensors",
-    "safetensors all",
-    "torch.load",
-    "torch.load mmap",
-    "checkpoint",
-)
+# Ways of scripts/torch_weights.py, each a part of its own, and one file of all.
+WEIGHTS = {
+    "sleep_pinned": "sleep pinned",
+    "sleep_pageable": "sleep pageable",
+    "safetensors": "safetensors",
+    "safetensors_all": "safetensors all",
+    "torch_load": "torch.load",
+    "torch_load_mmap": "torch.load mmap",
+    "checkpoint": "checkpoint",
+}
 WEIGHTS_BYTES = 8 * GIB
 
 # Without GPUs there is no PyTorch, and no CUDA run-time library for UCX's benchmark.
-NEEDS_GPUS = ("calls", "perftest", "torch", "torch_first_copies", "torch_weights")
+NEEDS_GPUS = ("calls", "perftest", "torch", "torch_first_copies", *WEIGHTS)
 
 
 def part_names() -> list[str]:
@@ -102,8 +103,11 @@ def make_part(name: str, setting: Setting) -> Part:
         )
     if name == "torch":
         return _timed(name, "torch_copies.py", _torch_timings)
-    if name == "torch_weights":
-        return _timed(name, "torch_weights.py", _torch_weights_of(setting.up_to(WEIGHTS_BYTES)[0]))
+    if name in WEIGHTS:
+        size = setting.up_to(WEIGHTS_BYTES)[0]
+        part = _timed(name, "torch_weights.py", _torch_weights_of(WEIGHTS[name], size))
+        part.file = "torch_weights"
+        return part
     return _timed(name, "torch_first_copies.py", _torch_first_of(setting.up_to(TORCH_BYTES)[0]))
 
 
@@ -183,14 +187,11 @@ def _torch_first_of(size: int) -> Callable[[bool], Timings]:
     return timings
 
 
-def _torch_weights_of(size: int) -> Callable[[bool], Timings]:
+def _torch_weights_of(way: str, size: int) -> Callable[[bool], Timings]:
     folder = tempfile.TemporaryDirectory(prefix="weights-")  # as long as the part is there
 
     def timings(planned: bool) -> Timings:
-        found: Timings = {}
-        for way in WEIGHTS_WAYS:
-            text = output_of(_command("torch_weights.py", way, size, folder.name), planned)
-            found |= _timings_of(json.loads(text.splitlines()[-1])["timings"])
-        return found
+        text = output_of(_command("torch_weights.py", way, size, folder.name), planned)
+        return _timings_of(json.loads(text.splitlines()[-1])["timings"])
 
     return timings

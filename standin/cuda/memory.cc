@@ -66,15 +66,9 @@ const Allocation& registered_host(Process& process, Address address) {
   return *memory;
 }
 
-Waiting finish_all(Process& process) {
-  std::vector<StreamHandle> streams;
-  for (const auto& entry : process.streams.all()) streams.push_back(entry.second->work);
-  return process.runner->finish(streams);
-}
-
-// A pool keeps what was freed, so that nothing of the runner's own waits.
+// A pool gives what was freed to the next one at once, as CUDA's documentation of cuMemFree says.
 Waiting finish_before_free(Process& process, const Allocation& memory) {
-  if (memory.origin == MemoryOrigin::pooled) return finish_all(process);
+  if (memory.origin == MemoryOrigin::pooled) return {};
   return process.runner->finish_before_free(memory.context,
                                             process.contexts.gpu(memory.ordinal).place);
 }

@@ -31,6 +31,8 @@ enum Attribute : int {
   kMemoryBlockId = 20,
 };
 
+constexpr std::uint64_t kPoolPiece = 32 << 20;  // bytes
+
 bool is_touchable(const Allocation& memory) {
   return memory.origin != MemoryOrigin::device && memory.origin != MemoryOrigin::imported &&
          !is_opened(memory);
@@ -82,12 +84,15 @@ void begin(void* where, const Allocation& memory, Address) {
 void size(void* where, const Allocation& memory, Address) {
   put(where, (memory.reserved_size.value > 0 ? memory.reserved_size : memory.size).value);
 }
-// What CUDA says of these in memory of a pool is not known.
-void mapping_begin(void* where, const Allocation& memory, Address) {
-  put(where, memory.origin == MemoryOrigin::pooled ? std::uint64_t{0} : memory.base.value);
+// A pool maps its memory piece by piece, whatever the sizes of what it gives out (CUDA 13.0).
+void mapping_begin(void* where, const Allocation& memory, Address address) {
+  const std::uint64_t offset = memory.origin == MemoryOrigin::pooled
+                                   ? (address.value - memory.base.value) / kPoolPiece * kPoolPiece
+                                   : 0;
+  put(where, memory.base.value + offset);
 }
 void mapping_size(void* where, const Allocation& memory, Address) {
-  put(where, memory.origin == MemoryOrigin::pooled ? std::uint64_t{0} : memory.size.value);
+  put(where, memory.origin == MemoryOrigin::pooled ? kPoolPiece : memory.size.value);
 }
 void handle_types(void* where, const Allocation& memory, Address) {
   put(where, static_cast<std::uint64_t>(memory.handle_types));

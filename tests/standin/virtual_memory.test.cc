@@ -115,6 +115,14 @@ TEST_F(StandInVirtualMemory, SaysWhoMayUseIt) {
   EXPECT_EQ(cu("cuMemAddressFree", begin, kUnit), 0);
 }
 
+TEST_F(StandInVirtualMemory, OfOtherMemoryNobodyIsSaidToMayUseIt) {
+  const DevicePointer memory = device(kSmall);
+  const DevicePointer host = address(pinned(kSmall));
+
+  EXPECT_EQ(access(memory, 0), 0U);
+  EXPECT_EQ(access(host, 0), 0U);
+}
+
 TEST_F(StandInVirtualMemory, SeveralMemoriesAreOneRangeOfAddresses) {
   constexpr int kRangeStart = 11, kRangeSize = 12, kMappingSize = 18, kMappingBase = 19;
   std::uint64_t first = 0, second = 0;

@@ -41,8 +41,7 @@ std::optional<Outcome> SessionMemory::look_at_pinned(const Question& question,
   const bool written = question.use == cuda::OpenedMemory::Use::write;
   if (!RegisteredMemory::of_process().may_be_used(question.address, written))
     return Outcome::own_registration;
-  if (access.context == nullptr && driver_.memory().is_opened(question.address))
-    return Outcome::own_access;
+  if (access.context == nullptr) return Outcome::own_access;
   return std::nullopt;
 }
 

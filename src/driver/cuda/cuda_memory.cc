@@ -116,11 +116,6 @@ std::optional<OpenedMemory> CudaMemory::find_opened(Address begin, Bytes bytes) 
   return OpenedMemory::find(begin, bytes);
 }
 
-bool CudaMemory::is_opened(Address address) {
-  const Current current(contexts_.any());
-  return OpenedMemory::contains(address);
-}
-
 // One call for all attributes, after what CUDA cannot know of; an address that CUDA does not know
 // gives zeros.
 std::optional<MemoryInfo> CudaMemory::find(Address address, MemoryAccess* access) {

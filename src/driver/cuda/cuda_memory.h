@@ -45,8 +45,6 @@ class CudaMemory {
   /// What the range is, if it is memory that only some GPUs may use: as OpenedMemory::find.
   [[nodiscard]] std::optional<OpenedMemory> find_opened(Address begin, Bytes bytes);
 
-  [[nodiscard]] bool is_opened(Address address);
-
   [[nodiscard]] PinnedMemory& pinned() { return pinned_; }
 
  private:

@@ -48,21 +48,6 @@ std::optional<OpenedMemory::Part> OpenedMemory::part_at(DevicePointer address) {
   return there && !may_be_elsewhere(handles) ? std::optional(part) : std::nullopt;
 }
 
-// The driver says who may use mapped memory, and of other memory nothing.
-bool OpenedMemory::contains(Address address) {
-  const Functions& cuda = functions();
-  const MemoryLocation location;
-  unsigned long long flags = 0;
-  if (cuda.memory_access != nullptr &&
-      cuda.memory_access(&flags, &location, address.value) == kSuccess)
-    return true;
-  void* pool = nullptr;
-  std::array<int, 1> which = {kPointerPool};
-  std::array<void*, 1> data = {static_cast<void*>(&pool)};
-  return cuda.pointer_attributes(1, which.data(), data.data(), address.value) == kSuccess &&
-         pool != nullptr;
-}
-
 // False if it is of another GPU or pool than the parts before.
 bool OpenedMemory::add(const Part& part) {
   if (parts_.empty()) owner_ = part.owner, pool_ = part.pool;

@@ -22,8 +22,6 @@ class OpenedMemory {
   /// on all memory that may be shared in that way counts as theirs: the driver does not tell whose
   /// it is.
   static void note_fabric_import() noexcept;
-  /// True of an address in memory of any kind that is opened GPU by GPU, of a host as well.
-  [[nodiscard]] static bool contains(Address address);
   /// What the range is, if all of it is there and is one GPU's. None as well where the driver
   /// cannot say, or the memory may be another computer's. A context is current.
   static std::optional<OpenedMemory> find(Address begin, Bytes bytes);

@@ -277,13 +277,14 @@ void pool_of_two_streams() {
   }
 }
 
-// cuMemFree takes it as well, and waits for what uses it.
+// cuMemFree takes it as well, and waits for nothing.
 void pool_freed_at_once() {
   const std::size_t bytes = bytes_of_copies();
   const CUstream stream = stream_on(0);
   for (int round = 0; round < rounds(); ++round) {
     const auto wanted = pattern(bytes, static_cast<std::uint64_t>(round));
     const auto [memory, got] = in_and_out(wanted, stream);
+    CHECK(cuStreamSynchronize(stream));
     CHECK(cuMemFree_v2(memory));
     say_bytes("a round", wrong_bytes(got, wanted));
   }
