@@ -130,6 +130,26 @@ Seconds best_found(JointRig& rig, const Question& question, const JointPlan& joi
   return std::min(best < needed ? best : joint.native_predicted, joint.predicted);
 }
 
+// From the host next to each GPU to it, or back: found to be native without a search.
+TEST(JointSearch, CopiesThatKeepAllLinksBusyGainNothing) {
+  Random random(3);
+  for (const char* const name : {"h200x8", "dgx-a100", "beluga", "pcie4", "synthetic:4"}) {
+    SCOPED_TRACE(name);
+    JointRig rig(name);
+    Question question{.set = {}, .issuers = static_cast<Issuers>(random.integer(0, 2))};
+    const bool in = random.chance(50);
+    const Bytes bytes = random.chance(50) ? 1_MiB : 64_MiB;
+    for (const PlaceId gpu : rig.machine.places_of(PlaceKind::gpu)) {
+      const PlaceId host = rig.machine.nearest_host(gpu);
+      question.set.push_back({in ? host : gpu, in ? gpu : host, bytes});
+    }
+
+    const auto joint = rig.plan(question.set, question.issuers);
+
+    EXPECT_LE(joint->predicted, best_found(rig, question, *joint, random) * 1.01);
+  }
+}
+
 // Each part of a hundred seeds, so that parts can run beside each other.
 class JointProperty : public testing::TestWithParam<int> {};
 

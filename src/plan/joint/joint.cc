@@ -16,6 +16,7 @@ namespace {
 
 // Ends later than the flow bound by less are not worth another search.
 constexpr double kNearBound = 1.03;
+constexpr double kTogether = 0.8;  // of the last native end
 
 // In a queue the calls of one thread come in between each other as those of several do.
 BothWays calls_of(const JointOptions& options) {
@@ -23,11 +24,16 @@ BothWays calls_of(const JointOptions& options) {
   return one && options.queues ? BothWays::by_threads : as_both_ways(options.issuers);
 }
 
-Seconds bound_of(const Planner& planner, const std::vector<JointTransfer>& transfers) {
+enum class Ways { all, direct };
+
+Seconds bound_of(const Planner& planner, const std::vector<JointTransfer>& transfers,
+                 Ways ways = Ways::all) {
   std::vector<FlowDemand> demands;
-  for (const JointTransfer& transfer : transfers)
-    demands.push_back(
-        {find_paths(planner.machine(), transfer.source, transfer.destination), transfer.bytes});
+  for (const JointTransfer& transfer : transfers) {
+    std::vector<Path> paths = find_paths(planner.machine(), transfer.source, transfer.destination);
+    if (ways == Ways::direct) paths.resize(1);
+    demands.push_back({std::move(paths), transfer.bytes});
+  }
   return flow_bound(planner.machine(), planner.predictor().resources(), demands);
 }
 
@@ -220,8 +226,20 @@ bool JointPlanner::may_reorder(const Request& request) const {
          may_split(request);
 }
 
+// False where native copies keep what holds all of them up busy, from all beginnings to all ends:
+// one copy from the host to each GPU, say. A search would take seconds and find that out.
+bool JointPlanner::may_gain(const Request& request) const {
+  const JointPredictor& predictor = request.predictors.front();
+  const double together = predictor.last_native_end().value * kTogether;
+  for (std::size_t k = 0; k < request.transfers.size(); ++k)
+    if (predictor.native_end(k).value < together) return true;
+  const Seconds bound = bound_of(planner_, request.transfers);
+  return bound_of(planner_, request.transfers, Ways::direct) > bound * kNearBound;
+}
+
 // In the order asked for, or in another one where that clearly gains. The request is left in it.
 JointDraft JointPlanner::choose(Request& request) const {
+  if (!may_gain(request)) return request.predictors.front().natively();
   JointDraft best = choose_in_order(request);
   if (!may_reorder(request)) return best;
   const Seconds bound = bound_of(planner_, request.transfers);
