@@ -250,6 +250,11 @@ class Context:
     def place_of(self, address: int) -> str:
         """Return the place whose memory is at the address, such as "gpu0"."""
 
+    def is_pageable(self, address: int) -> bool:
+        """
+        Return whether the driver does not know the host's memory at the address.
+        """
+
     def nearest_host(self, gpu: str) -> str:
         """Return the host place nearest to a GPU, such as "host0"."""
 

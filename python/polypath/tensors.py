@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +12,7 @@ from polypath.copy_checks import check_ends
 from polypath.frameworks import PYTORCH, framework_of
 from polypath.memory import Memory
 from polypath.process_context import process_context
-from polypath.replicas import Ends, Replicas, copy_replicas, find_replicas
+from polypath.replicas import Ends, Replicas, copy_replicas, find_replicas, is_pinned
 from polypath.stream_order import StreamOrder, stream_order
 from polypath.streams import GpuStream, check_stream
 
@@ -76,18 +76,31 @@ def copy_many(
 
 def _copy_replicas(ends: list[Ends], groups: list[Replicas]) -> list[str]:
     """Copy the groups, and all others as before."""
+    pinned = [group for group in groups if is_pinned(ends[group[0]][1])]
+    handed_on = {number: group[0] for group in groups if group not in pinned for number in group[1:]}
+    at_first = [number for number in range(len(ends)) if number not in handed_on]
+    how = dict(zip(at_first, _copy_pinned_replicas(ends, pinned, at_first)))
+    rest = [(ends[number][0], ends[first][0]) for number, first in handed_on.items()]
+    how.update(zip(handed_on, _copy_in_turn(rest, None)))
+    return [how[number] for number in range(len(ends))]
+
+
+def _copy_pinned_replicas(
+    ends: list[Ends], groups: list[Replicas], wanted: Sequence[int]
+) -> list[str]:
+    """Copy the groups and all others that are wanted."""
     orders = {number: stream_order(*ends[number], None) for each in groups for number in each}
     if any(target.framework.is_capturing(orders[number].used) for number, (target, _) in
            enumerate(ends) if number in orders):  # fmt: skip
-        return _copy_in_turn(ends, None)
+        return _copy_in_turn([ends[number] for number in wanted], None)
     how = dict.fromkeys(orders, "stream")
     copy_replicas(ends, groups, orders)
     for number, order in orders.items():
         _note_copy(*ends[number], order, None)
         ends[number][0].framework.note_write(ends[number][0].thing)
-    others = [number for number in range(len(ends)) if number not in orders]
+    others = [number for number in wanted if number not in orders]
     how.update(zip(others, _copy_in_turn([ends[number] for number in others], None)))
-    return [how[number] for number in range(len(ends))]
+    return [how[number] for number in wanted]
 
 
 def _copy_in_turn(ends: list[Ends], stream: Any) -> list[str]:

@@ -196,6 +196,8 @@ void bind_observations(nb::class_<Holder>& context) {
   context
       .def("place_of", &Holder::place_of, "address"_a,
            R"(Return the place whose memory is at the address, such as "gpu0".)")
+      .def("is_pageable", &Holder::is_pageable, "address"_a,
+           "Return whether the driver does not know the host's memory at the address.")
       .def("nearest_host", &Holder::nearest_host, "gpu"_a,
            R"(Return the host place nearest to a GPU, such as "host0".)")
       .def_prop_ro("simulated", &Holder::simulated, "Whether the machine is simulated.")

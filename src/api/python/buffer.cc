@@ -290,6 +290,10 @@ std::string Holder::place_of(std::uintptr_t address) {
   return used->machine().place(used->memory_at({address}).place).name;
 }
 
+bool Holder::is_pageable(std::uintptr_t address) {
+  return context()->memory_at({address}).kind == MemoryKind::pageable;
+}
+
 std::string Holder::nearest_host(const std::string& gpu) {
   const Machine& machine = context()->machine();
   return machine.place(machine.nearest_host(machine.find_place(gpu))).name;

@@ -105,6 +105,7 @@ class Holder {
                                                  const std::vector<StreamArgument>& beside);
   /// The name of the place whose memory is at the address.
   std::string place_of(std::uintptr_t address);
+  bool is_pageable(std::uintptr_t address);
   /// The name of the host place that is nearest to a GPU.
   std::string nearest_host(const std::string& gpu);
   /// A dictionary of schema polypath.plan/1.
