@@ -1,6 +1,7 @@
 #pragma once
 // Where a program's memory is, as far as MPI's calls depend on it.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -13,6 +14,8 @@ namespace polypath::mpi {
 /// The driver's number of the GPU that has the memory; none of memory that the host reads and
 /// writes. Managed memory is a GPU's here. Must be quick.
 using GpuOf = std::optional<int> (*)(const void* memory);
+
+inline Address address_of(const void* memory) { return {reinterpret_cast<std::uintptr_t>(memory)}; }
 
 /// GPUs with the program's own contexts.
 struct Surroundings : RanksMachine {

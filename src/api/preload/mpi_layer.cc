@@ -161,7 +161,8 @@ void* mpi_of_any_library(const char* name, void* found) {
 
 std::string mpi_lines(int process) {
   const mpi::Layer* const layer = mpi_layer_of_process;
-  return layer == nullptr ? std::string() : lines_of(layer->counts(), process);
+  if (layer == nullptr) return {};
+  return lines_of(layer->counts(), process) + layer->windows().counts().lines(process);
 }
 
 }  // namespace polypath::preload
