@@ -14,8 +14,8 @@
 enum { SLOTS = 96, MOST_RANKS = 8, MOST = SLOTS * MOST_RANKS };
 enum operation { PUT, GET, ACCUMULATE, GET_ACCUMULATE, FETCH_AND_OP, COMPARE_AND_SWAP, OPERATIONS };
 enum synchronisation { FENCE, GROUPS, LOCK, LOCK_ALL, SYNCHRONISATIONS };
-static const char* names[] = {"put",          "get",          "accumulate", "get_accumulate",
-                              "fetch_and_op", "compare_and_swap"};
+static const char* names[] = {
+    "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"};
 static const char* syncs[] = {"fence", "groups", "lock", "lock_all"};
 
 static unsigned long long state;
@@ -55,16 +55,19 @@ static int ints_of(MPI_Datatype type) { return type == strided ? 2 : type == tri
 
 static void call(const struct act* act, const struct side* side, MPI_Request* request) {
   const int ints = act->count * ints_of(act->type), target = act->target;
-  const MPI_Aint at = side->view->begin[target] + act->at * (MPI_Aint)sizeof(int) / side->view->unit;
+  const MPI_Aint at =
+      side->view->begin[target] + act->at * (MPI_Aint)sizeof(int) / side->view->unit;
   const MPI_Win window = side->view->window;
   void *const origin = side->origin.address, *const result = side->result.address;
   switch (act->operation) {
     case PUT:
-      if (request) MPI_Rput(origin, ints, MPI_INT, target, at, act->count, act->type, window, request);
+      if (request)
+        MPI_Rput(origin, ints, MPI_INT, target, at, act->count, act->type, window, request);
       else MPI_Put(origin, ints, MPI_INT, target, at, act->count, act->type, window);
       break;
     case GET:
-      if (request) MPI_Rget(result, ints, MPI_INT, target, at, act->count, act->type, window, request);
+      if (request)
+        MPI_Rget(result, ints, MPI_INT, target, at, act->count, act->type, window, request);
       else MPI_Get(result, act->count, act->type, target, at, ints, MPI_INT, window);
       break;
     case ACCUMULATE:
@@ -114,6 +117,7 @@ static void synchronise_around(enum synchronisation how, const struct act* acts,
                                const struct side* sides) {
   const MPI_Win window = sides[0].view->window;
   MPI_Request requests[MOST_RANKS];
+  MPI_Status statuses[MOST_RANKS];
   int many = 0;
   MPI_Group all;
   MPI_Comm_group(MPI_COMM_WORLD, &all);
@@ -125,15 +129,14 @@ static void synchronise_around(enum synchronisation how, const struct act* acts,
     const int may_request = how == LOCK || how == LOCK_ALL;
     const int requests_it =
         may_request && acts[to].with_request && acts[to].operation < FETCH_AND_OP;
-    if (how == LOCK)
-      MPI_Win_lock(to % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, to, 0, window);
+    if (how == LOCK) MPI_Win_lock(to % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, to, 0, window);
     call(&acts[to], &sides[to], requests_it ? &requests[many] : NULL);
     many += requests_it;
     if (how == LOCK && requests_it) MPI_Wait(&requests[--many], MPI_STATUS_IGNORE);
     if (how == LOCK_ALL && to == 0) MPI_Win_flush(to, window);
     if (how == LOCK) MPI_Win_unlock(to, window);
   }
-  MPI_Waitall(many, requests, MPI_STATUSES_IGNORE);
+  MPI_Waitall(many, requests, statuses);
   if (how == FENCE) MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
   if (how == GROUPS) {
     int done = 0;

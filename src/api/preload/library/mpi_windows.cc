@@ -2,7 +2,6 @@
 // before that library.
 
 #include <exception>
-#include <cstdio>
 #include <limits>
 #include <type_traits>
 
@@ -78,7 +77,7 @@ Result one_sided(OneSidedCall call, const Real& real, void* request = nullptr) n
                                             call.result.memory))
       return with(as_it_is);
     return here.layer->windows().call(call, with, request);
-  } catch (const std::exception& dbg) { fprintf(stderr,"DBG %s\n",dbg.what());
+  } catch (const std::exception&) {
     return mpi::kMissing;
   }
 }
@@ -93,7 +92,7 @@ Result window_call(Handle window, const Real& real, const With& with) noexcept {
     const mpi::Library& library = here.layer->library();
     return here.layer->windows().synchronise(
         library.handle(window), [&](Window& known) { return with(known, library, call); }, call);
-  } catch (const std::exception& dbg) { fprintf(stderr,"DBG %s\n",dbg.what());
+  } catch (const std::exception&) {
     return mpi::kMissing;
   }
 }
@@ -105,7 +104,7 @@ Result by_layer(const Real& real, const With& with) noexcept {
     const MpiCall here;
     const auto call = [&](auto... instead) { return real(here.real, instead...); };
     return with(here.layer, call);
-  } catch (const std::exception& dbg) { fprintf(stderr,"DBG %s\n",dbg.what());
+  } catch (const std::exception&) {
     return mpi::kMissing;
   }
 }
