@@ -5,10 +5,6 @@
 namespace polypath::mpi {
 namespace {
 
-Address moved(Address address, Count by) {
-  return {address.value + static_cast<std::uintptr_t>(by)};
-}
-
 Bytes bytes_of(Count count) { return {static_cast<std::uint64_t>(count)}; }
 
 }  // namespace
@@ -30,14 +26,13 @@ void Reached::write(const void* from, Count bytes) const {
 void DeviceElements::read(std::byte* host) const {
   const Range& range = layout.range;
   if (range.is_empty()) return;
-  const Reached from{memory.around, moved(memory.address, range.begin), memory.gpu};
-  from.read(host + range.begin, range.end - range.begin);
+  memory.at(range.begin).read(host + range.begin, range.end - range.begin);
 }
 
 void DeviceElements::write(const std::byte* host) const {
   const StreamHandle stream = memory.around->default_stream(memory.gpu);
   for (const Range& run : layout.runs)
-    memory.around->driver.copy_native({.destination = moved(memory.address, run.begin),
+    memory.around->driver.copy_native({.destination = memory.at(run.begin).address,
                                        .source = address_of(host + run.begin),
                                        .bytes = bytes_of(run.end - run.begin)},
                                       stream);

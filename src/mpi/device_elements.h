@@ -15,6 +15,9 @@ struct Reached {
   Address address;
   PlaceId gpu;
 
+  [[nodiscard]] Reached at(Count offset) const {
+    return {around, {address.value + static_cast<std::uintptr_t>(offset)}, gpu};
+  }
   /// From or to any memory, and waits. Errors: those of the driver.
   void read(void* into, Count bytes) const;
   void write(const void* from, Count bytes) const;

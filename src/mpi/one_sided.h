@@ -56,6 +56,7 @@ struct Instead {
   int target = 0;
   Count displacement = 0;
   Handle window = 0;
+  Count share = -1;         ///< of all counts; negative: the program's counts
   void* request = nullptr;  ///< null: by the function without a request
 };
 using RealOneSided = std::function<Result(const Instead& instead)>;

@@ -1,6 +1,8 @@
 #include "mpi/one_sided_calls.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "mpi/element.h"
 
@@ -65,9 +67,43 @@ HostSides OneSidedCalls::copied(const OneSidedCall& call, const Surroundings& ar
   return sides;
 }
 
+Count OneSidedCalls::divisible(const OneSidedCall& call) const {
+  const auto element = element_of(library_, call.target_type);
+  if (!element || !call.is_atomic() || call.origin.count != call.target_count) return 0;
+  if (call.origin.type != call.target_type) return 0;
+  const Elements& result = call.result;
+  if (result.memory != nullptr &&
+      (result.type != call.target_type || result.count != call.target_count))
+    return 0;
+  return static_cast<Count>(element->bytes().value);
+}
+
+// MPI promises that each element is alone, not that all of a call are. A window of the host may be
+// small.
 Result OneSidedCalls::on_gpu(const OneSidedCall& call, const RealOneSided& real,
                              const Reached& target) {
+  constexpr Count kMostBytes = 1 << 20;
   if (copy_at_once(call, target)) return kSuccess;
+  const Count bytes = divisible(call);
+  if (bytes * call.target_count <= kMostBytes) return by_mpi(call, real, target, -1);
+  const Count most = kMostBytes / bytes;
+  for (Count done = 0; done < call.target_count; done += most) {
+    OneSidedCall piece = call;
+    const Count share = std::min(most, call.target_count - done);
+    for (Elements* each : {&piece.origin, &piece.result}) {
+      if (each->memory != nullptr)
+        each->memory = static_cast<std::byte*>(each->memory) + done * bytes;
+      each->count = share;
+    }
+    piece.target_count = share;
+    const Result result = by_mpi(piece, real, target.at(done * bytes), share);
+    if (result != kSuccess) return result;
+  }
+  return kSuccess;
+}
+
+Result OneSidedCalls::by_mpi(const OneSidedCall& call, const RealOneSided& real,
+                             const Reached& target, Count share) {
   const HostSides sides = copied(call, *target.around);
   const DeviceElements there{
       .memory = target, .layout = layout_of(library_, self_, call.target_type, call.target_count)};
@@ -75,6 +111,7 @@ Result OneSidedCalls::on_gpu(const OneSidedCall& call, const RealOneSided& real,
   Instead instead = sides.instead_of(call);
   instead.target = 0;
   instead.displacement = lead;
+  instead.share = share;
   const Result result = self_.run(
       there.layout.room(),
       [&](std::byte* memory) {

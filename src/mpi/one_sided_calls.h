@@ -45,6 +45,11 @@ class OneSidedCalls {
 
  private:
   [[nodiscard]] bool copy_at_once(const OneSidedCall& call, const Reached& target) const;
+  /// The bytes of an element, if the call may be made of several with parts of the elements; else
+  /// 0.
+  [[nodiscard]] Count divisible(const OneSidedCall& call) const;
+  Result by_mpi(const OneSidedCall& call, const RealOneSided& real, const Reached& target,
+                Count share);
   [[nodiscard]] bool writes(const OneSidedCall& call) const;
   [[nodiscard]] HostElements copied(const Elements& elements, const Surroundings& around);
 

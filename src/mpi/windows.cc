@@ -142,6 +142,7 @@ Result Windows::attach(Handle window, void* memory, Count bytes, const RealSync&
     return fail(window, "win_attach", "the window's ranks are not all here, under Polypath");
   try {
     known->device()->attach(memory, bytes);
+    known->device()->settle();
     return kSuccess;
   } catch (const Error& problem) {
     return fail(window, "win_attach", problem.what());

@@ -28,6 +28,9 @@ struct Many {
   Count count;
 };
 
+// The program's count, or what stands for it.
+Many many(const Instead& with, Count count) { return {with.share >= 0 ? with.share : count}; }
+
 template <class Argument>
 Argument wide(Argument argument) {
   return argument;
@@ -115,82 +118,84 @@ Result by_layer(const Real& real, const With& with) noexcept {
        : at_width<number>((all).requesting##_c, (all).requesting, __VA_ARGS__, (with).request))
 
 template <class Number>
-Result put(const void* origin, Number count, Handle type, int target, Count at, Number many,
+Result put(const void* origin, Number count, Handle type, int target, Count at, Number target_count,
            Handle target_type, Handle window, void* request = nullptr) {
   return one_sided(
       {.operation = OneSided::put,
        .origin = {own(origin), count, type},
        .target = target,
        .displacement = at,
-       .target_count = many,
+       .target_count = target_count,
        .target_type = target_type,
        .window = window},
       [=](const Functions& all, const Instead& with) {
-        return POLYPATH_EITHER(Number, all, Put, Rput, with, with.origin, Many{count}, type,
-                               with.target, with.displacement, Many{many}, target_type,
-                               with.window);
+        return POLYPATH_EITHER(Number, all, Put, Rput, with, with.origin, many(with, count), type,
+                               with.target, with.displacement, many(with, target_count),
+                               target_type, with.window);
       },
       request);
 }
 
 template <class Number>
-Result get(void* result, Number count, Handle type, int target, Count at, Number many,
+Result get(void* result, Number count, Handle type, int target, Count at, Number target_count,
            Handle target_type, Handle window, void* request = nullptr) {
   return one_sided(
       {.operation = OneSided::get,
        .result = {result, count, type},
        .target = target,
        .displacement = at,
-       .target_count = many,
+       .target_count = target_count,
        .target_type = target_type,
        .window = window},
       [=](const Functions& all, const Instead& with) {
-        return POLYPATH_EITHER(Number, all, Get, Rget, with, with.result, Many{count}, type,
-                               with.target, with.displacement, Many{many}, target_type,
-                               with.window);
+        return POLYPATH_EITHER(Number, all, Get, Rget, with, with.result, many(with, count), type,
+                               with.target, with.displacement, many(with, target_count),
+                               target_type, with.window);
       },
       request);
 }
 
 template <class Number>
-Result accumulate(const void* origin, Number count, Handle type, int target, Count at, Number many,
-                  Handle target_type, Handle op, Handle window, void* request = nullptr) {
+Result accumulate(const void* origin, Number count, Handle type, int target, Count at,
+                  Number target_count, Handle target_type, Handle op, Handle window,
+                  void* request = nullptr) {
   return one_sided(
       {.operation = OneSided::accumulate,
        .origin = {own(origin), count, type},
        .target = target,
        .displacement = at,
-       .target_count = many,
+       .target_count = target_count,
        .target_type = target_type,
        .reduction = op,
        .window = window},
       [=](const Functions& all, const Instead& with) {
-        return POLYPATH_EITHER(Number, all, Accumulate, Raccumulate, with, with.origin, Many{count},
-                               type, with.target, with.displacement, Many{many}, target_type, op,
-                               with.window);
+        return POLYPATH_EITHER(Number, all, Accumulate, Raccumulate, with, with.origin,
+                               many(with, count), type, with.target, with.displacement,
+                               many(with, target_count), target_type, op, with.window);
       },
       request);
 }
 
 template <class Number>
 Result get_accumulate(const void* origin, Number count, Handle type, void* result,
-                      Number result_count, Handle result_type, int target, Count at, Number many,
-                      Handle target_type, Handle op, Handle window, void* request = nullptr) {
+                      Number result_count, Handle result_type, int target, Count at,
+                      Number target_count, Handle target_type, Handle op, Handle window,
+                      void* request = nullptr) {
   return one_sided(
       {.operation = OneSided::get_accumulate,
        .origin = {own(origin), count, type},
        .result = {result, result_count, result_type},
        .target = target,
        .displacement = at,
-       .target_count = many,
+       .target_count = target_count,
        .target_type = target_type,
        .reduction = op,
        .window = window},
       [=](const Functions& all, const Instead& with) {
         return POLYPATH_EITHER(Number, all, Get_accumulate, Rget_accumulate, with, with.origin,
-                               Many{count}, type, with.result, Many{result_count}, result_type,
-                               with.target, with.displacement, Many{many}, target_type, op,
-                               with.window);
+                               many(with, count), type, with.result, many(with, result_count),
+                               result_type, with.target, with.displacement,
+                               many(with, target_count), target_type, op, with.window);
       },
       request);
 }
