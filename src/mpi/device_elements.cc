@@ -9,18 +9,19 @@ Bytes bytes_of(Count count) { return {static_cast<std::uint64_t>(count)}; }
 
 }  // namespace
 
-void Reached::read(void* into, Count bytes) const {
+void Reached::copy(const NativeCopy& copy) const {
+  if (around->by_paths && around->by_paths(copy, gpu)) return;
   const StreamHandle stream = around->default_stream(gpu);
-  around->driver.copy_native(
-      {.destination = address_of(into), .source = address, .bytes = bytes_of(bytes)}, stream);
+  around->driver.copy_native(copy, stream);
   around->driver.synchronize(stream);
 }
 
+void Reached::read(void* into, Count bytes) const {
+  copy({.destination = address_of(into), .source = address, .bytes = bytes_of(bytes)});
+}
+
 void Reached::write(const void* from, Count bytes) const {
-  const StreamHandle stream = around->default_stream(gpu);
-  around->driver.copy_native(
-      {.destination = address, .source = address_of(from), .bytes = bytes_of(bytes)}, stream);
-  around->driver.synchronize(stream);
+  copy({.destination = address, .source = address_of(from), .bytes = bytes_of(bytes)});
 }
 
 void DeviceElements::read(std::byte* host) const {

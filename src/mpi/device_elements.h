@@ -21,6 +21,9 @@ struct Reached {
   /// From or to any memory, and waits. Errors: those of the driver.
   void read(void* into, Count bytes) const;
   void write(const void* from, Count bytes) const;
+
+ private:
+  void copy(const NativeCopy& copy) const;
 };
 
 /// Elements of one type.

@@ -32,7 +32,7 @@ Layer::Layer(Library library, Open open, GpuOf ask)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
-      communicators_(library_, streams_, [this](Member& member) { end(member); }),
+      communicators_(library_, [this](Member& member) { end(member); }),
       nonblocking_(library_, open_, gpu_of_, turns_, counts_),
       persistent_(library_, open_, gpu_of_, nonblocking_),
       windows_(
@@ -88,7 +88,6 @@ void Layer::finalize() noexcept {
   turns_.stop();
   windows_.end();
   communicators_.end();
-  streams_.clear();
   if (presence_ && !arena_) presence_->forget();
 }
 

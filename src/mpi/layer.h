@@ -105,7 +105,6 @@ class Layer {
   Open open_;
   GpuOf gpu_of_;
   Counts counts_;
-  CallStreams streams_;
   KnownCommunicators communicators_;
   Turns turns_;
   NonblockingCalls nonblocking_;

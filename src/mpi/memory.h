@@ -19,6 +19,10 @@ inline Address address_of(const void* memory) { return {reinterpret_cast<std::ui
 
 /// GPUs with the program's own contexts.
 struct Surroundings : RanksMachine {
+  /// Makes a large copy over several paths, behind what is in the GPU's default stream, and waits
+  /// for it; false: that does not pay, and nothing was done. Null: every copy is native.
+  std::function<bool(const NativeCopy& copy, PlaceId gpu)> by_paths = {};
+
   /// The GPU's legacy default stream. What a program has copied from pageable memory may still be
   /// under way there when it calls MPI.
   [[nodiscard]] StreamHandle default_stream(PlaceId gpu) const {

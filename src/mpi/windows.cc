@@ -226,7 +226,10 @@ void Windows::end() noexcept {
 }
 
 Result Windows::refuse(Handle comm, const char* why) const {
-  log(LogLevel::error, fmt::format("MPI win_create: memory of a GPU cannot be in it ({})", why));
+  log(LogLevel::error,
+      fmt::format("MPI win_create: no window can have memory of a GPU here ({}) Use memory of the "
+                  "host, or an MPI that takes memory of GPUs.",
+                  why));
   library_.real.Comm_call_errhandler(comm, library_.other_error);
   return library_.other_error;
 }

@@ -5,6 +5,7 @@ MPI's own results in windows of the host are what every byte is compared with.
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,11 @@ def test_every_byte_is_right(
 ) -> None:
     """Fences, groups and locks in turn, and numbers that all ranks count up."""
     outcome = library.ranks(
-        ranks, windows, str(ranks), "40", memory, LD_PRELOAD=preload, STANDIN_MACHINE="h200x8"
+        ranks, windows, str(ranks), "30", memory, LD_PRELOAD=preload, STANDIN_MACHINE="h200x8"
     )
 
     assert outcome.status == 0, outcome.output + outcome.errors
-    assert outcome.output.split() == ["right", "40"]
+    assert outcome.output.split() == ["right", "30"]
     assert outcome.violations() == []
 
 
@@ -49,6 +50,30 @@ def test_calls_of_every_kind_are_right_in_any_order_of_the_gpus_work(
     for operation in OPERATIONS:
         assert outcome.mpi_calls(operation, "Polypath") > 0, outcome.errors
         assert outcome.mpi_calls(operation, "MPI") == 0, outcome.errors
+
+
+def test_managed_memory_is_mpis_window(library: Library, preload: str, windows: Path) -> None:
+    outcome = library.ranks(2, windows, "6", "40", "managed", LD_PRELOAD=preload)
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert outcome.output.split() == ["right", "40"]
+
+
+def test_an_mpi_that_takes_memory_of_gpus_gets_it(
+    library: Library, preload: str, windows: Path, tmp_path: Path
+) -> None:
+    """Memory that is managed, which MPI can read here."""
+    aware = tmp_path / "libaware.so"
+    source = str(SOURCES / "gpu_aware.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", aware, source], check=True)
+
+    outcome = library.ranks(
+        2, windows, "5", "40", "managed", LD_PRELOAD=f"{preload}:{aware}", POLYPATH_STATS="1"
+    )
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    for operation in OPERATIONS:
+        assert outcome.mpi_calls(operation, "") == 0, outcome.errors
 
 
 def test_windows_of_the_host_are_mpis_with_copies(

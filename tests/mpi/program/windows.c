@@ -2,7 +2,8 @@
    in memory of the host.
 
    windows SEED EPOCHS MEMORY: "device" (windows and the ranks' own memory), "mixed" (any of them
-   may be the host's), "origins" (windows of MPI's own memory), "attached" (dynamic windows) */
+   may be the host's), "origins" (windows of MPI's own memory), "attached" (dynamic windows),
+   "managed" */
 
 #include <mpi.h>
 #include <stdio.h>
@@ -151,6 +152,7 @@ static void synchronise_around(enum synchronisation how, const struct act* acts,
 }
 
 static enum kind kind_of(const char* memory, unsigned draw) {
+  if (strcmp(memory, "managed") == 0) return MANAGED;
   return strcmp(memory, "mixed") == 0 && draw % 2 ? HOST : DEVICE;
 }
 
