@@ -16,10 +16,10 @@ std::uint64_t hash_of(const Surroundings& around) {
 
 std::pair<WindowPart, ExportedMemory> OpenedParts::exported(Address begin, std::uint64_t bytes) {
   const Surroundings& around = open_(GpusOf::process);
-  auto memory = around.driver.export_memory(begin);
+  const ExportedMemory memory = around.driver.export_memory(begin);
   const std::scoped_lock lock(mutex_);
   own_ = begin;
-  return {{.begin = begin.value, .bytes = bytes, .gpus = hash_of(around)}, std::move(memory)};
+  return {{.begin = begin.value, .bytes = bytes, .gpus = hash_of(around)}, memory};
 }
 
 // The GPU of this rank's own memory, if it has any in the window.

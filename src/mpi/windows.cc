@@ -176,7 +176,7 @@ bool Windows::attribute(Handle window, int keyval, void* value, int* is_there) {
     return false;
   const void* const found =
       keyval == library_.window_base ? part->memory : static_cast<const void*>(&part->bytes);
-  std::memcpy(value, &found, sizeof found);
+  std::memcpy(value, static_cast<const void*>(&found), sizeof found);
   *is_there = 1;
   return true;
 }
