@@ -119,12 +119,65 @@ using Count = std::int64_t;
   X(Probe, int, int, Handle, void*)                    \
   X(Sendrecv, const void*, int, Handle, int, int, void*, int, Handle, int, int, Handle, void*)
 
+/// One-sided functions, and their forms with a request, which have it as one more parameter:
+/// X(name, name with a request, parameters…).
+#define POLYPATH_MPI_ONE_SIDED(X)                                                               \
+  X(Put, Rput, const void*, int, Handle, int, Count, int, Handle, Handle)                       \
+  X(Get, Rget, void*, int, Handle, int, Count, int, Handle, Handle)                             \
+  X(Accumulate, Raccumulate, const void*, int, Handle, int, Count, int, Handle, Handle, Handle) \
+  X(Get_accumulate, Rget_accumulate, const void*, int, Handle, void*, int, Handle, int, Count,  \
+    int, Handle, Handle, Handle)
+
+/// The same with counts of 64 bits.
+#define POLYPATH_MPI_LARGE_ONE_SIDED(X)                                                            \
+  X(Put, Rput, const void*, Count, Handle, int, Count, Count, Handle, Handle)                      \
+  X(Get, Rget, void*, Count, Handle, int, Count, Count, Handle, Handle)                            \
+  X(Accumulate, Raccumulate, const void*, Count, Handle, int, Count, Count, Handle, Handle,        \
+    Handle)                                                                                        \
+  X(Get_accumulate, Rget_accumulate, const void*, Count, Handle, void*, Count, Handle, int, Count, \
+    Count, Handle, Handle, Handle)
+
+/// One-sided functions of one element.
+#define POLYPATH_MPI_ONE_ELEMENT(X)                                       \
+  X(Fetch_and_op, const void*, void*, Handle, int, Count, Handle, Handle) \
+  X(Compare_and_swap, const void*, const void*, void*, Handle, int, Count, Handle)
+
+/// Functions of windows.
+#define POLYPATH_MPI_WINDOWS(X)                               \
+  X(Win_create, void*, Count, int, Handle, Handle, void*)     \
+  X(Win_create_c, void*, Count, Count, Handle, Handle, void*) \
+  X(Win_create_dynamic, Handle, Handle, void*)                \
+  X(Win_attach, Handle, void*, Count)                         \
+  X(Win_detach, Handle, const void*)                          \
+  X(Win_free, void*)                                          \
+  X(Win_get_attr, Handle, int, void*, int*)                   \
+  X(Win_fence, int, Handle)                                   \
+  X(Win_post, Handle, int, Handle)                            \
+  X(Win_start, Handle, int, Handle)                           \
+  X(Win_complete, Handle)                                     \
+  X(Win_wait, Handle)                                         \
+  X(Win_test, Handle, int*)                                   \
+  X(Win_lock, int, int, int, Handle)                          \
+  X(Win_unlock, int, Handle)                                  \
+  X(Win_lock_all, int, Handle)                                \
+  X(Win_unlock_all, Handle)                                   \
+  X(Win_flush, int, Handle)                                   \
+  X(Win_flush_all, Handle)                                    \
+  X(Win_flush_local, int, Handle)                             \
+  X(Win_flush_local_all, Handle)                              \
+  X(Win_sync, Handle)
+
 /// Functions that it calls only.
 #define POLYPATH_MPI_QUESTIONS(X)                                           \
   X(Comm_rank, Handle, int*)                                                \
   X(Comm_size, Handle, int*)                                                \
   X(Comm_test_inter, Handle, int*)                                          \
   X(Comm_group, Handle, Handle*)                                            \
+  X(Comm_free, Handle*)                                                     \
+  X(Barrier, Handle)                                                        \
+  X(Group_size, Handle, int*)                                               \
+  X(Win_allocate, Count, int, Handle, Handle, void*, void*)                 \
+  X(Win_call_errhandler, Handle, int)                                       \
   X(Group_free, Handle*)                                                    \
   X(Group_translate_ranks, Handle, int, const int*, Handle, int*)           \
   X(Comm_create_keyval, KeyvalCopy, KeyvalDelete, int*, void*)              \

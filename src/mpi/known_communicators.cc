@@ -25,9 +25,8 @@ struct KnownCommunicators::Seen {
 
 thread_local KnownCommunicators::Latest KnownCommunicators::latest;
 
-KnownCommunicators::KnownCommunicators(const Library& library, CallStreams& streams,
-                                       std::function<void(Member&)> ends)
-    : library_(library), streams_(streams), ends_(std::move(ends)) {}
+KnownCommunicators::KnownCommunicators(const Library& library, std::function<void(Member&)> ends)
+    : library_(library), ends_(std::move(ends)) {}
 
 KnownCommunicators::~KnownCommunicators() = default;
 
@@ -39,6 +38,7 @@ void KnownCommunicators::begin(Arena& arena) {
 void KnownCommunicators::end() noexcept {
   const std::scoped_lock lock(mutex_);
   for (Seen* const each : all_) each->member.reset();
+  streams_.clear();
 }
 
 Result KnownCommunicators::forget_attribute(Handle /*comm*/, int /*keyval*/, void* value,
@@ -91,7 +91,7 @@ Member* KnownCommunicators::member_of(Handle comm) {
   return seen->member.get();
 }
 
-std::unique_ptr<KnownCommunicators::Seen> KnownCommunicators::look_at(Handle comm) const {
+std::unique_ptr<KnownCommunicators::Seen> KnownCommunicators::look_at(Handle comm) {
   const Functions& real = library_.real;
   auto made = std::make_unique<Seen>();
   int is_inter = 0;

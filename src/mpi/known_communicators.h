@@ -17,8 +17,7 @@ class KnownCommunicators {
  public:
   /// `ends` is told of a member whose communicator the program frees, while it is still there. What
   /// is handed over must outlive it.
-  KnownCommunicators(const Library& library, CallStreams& streams,
-                     std::function<void(Member&)> ends);
+  KnownCommunicators(const Library& library, std::function<void(Member&)> ends);
   KnownCommunicators(const KnownCommunicators&) = delete;
   KnownCommunicators& operator=(const KnownCommunicators&) = delete;
   ~KnownCommunicators();
@@ -49,13 +48,13 @@ class KnownCommunicators {
   static thread_local Latest latest;
 
   [[nodiscard]] Seen* seen_if_any(Handle comm);
-  [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm) const;
+  [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
   [[nodiscard]] bool is_of_world(Handle comm, int size) const;
   void forget(Seen* seen) noexcept;
   static Result forget_attribute(Handle comm, int keyval, void* value, void* self);
 
   const Library& library_;
-  CallStreams& streams_;
+  CallStreams streams_;
   std::function<void(Member&)> ends_;
   Arena* arena_ = nullptr;  ///< null: there is no member
   int keyval_ = -1;

@@ -32,9 +32,13 @@ Layer::Layer(Library library, Open open, GpuOf ask)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
-      communicators_(library_, streams_, [this](Member& member) { end(member); }),
+      communicators_(library_, [this](Member& member) { end(member); }),
       nonblocking_(library_, open_, gpu_of_, turns_, counts_),
-      persistent_(library_, open_, gpu_of_, nonblocking_) {}
+      persistent_(library_, open_, gpu_of_, nonblocking_),
+      windows_(
+          library_, open_, gpu_of_,
+          [this](Handle comm) { return communicators_.member_of(comm) != nullptr; },
+          [this] { go_on(); }) {}
 
 Result Layer::init(bool joins, const std::function<Result()>& make) {
   const std::string job = this_job();
@@ -82,8 +86,8 @@ bool Layer::share_arena() {
 
 void Layer::finalize() noexcept {
   turns_.stop();
+  windows_.end();
   communicators_.end();
-  streams_.clear();
   if (presence_ && !arena_) presence_->forget();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The layer before a process's MPI: collective calls on memory of GPUs.
+// The layer before a process's MPI: collective calls on memory of GPUs, and one-sided ones
+// (windows.h).
 //
 //   the program's call ─▶ memory of the host? MPI's, as it was called
 //                      └▶ of a GPU: do all ranks pass such memory, in a call that we have?
@@ -19,6 +20,7 @@
 #include "mpi/own_call.h"
 #include "mpi/persistent.h"
 #include "mpi/staging.h"
+#include "mpi/windows.h"
 
 namespace polypath::mpi {
 
@@ -72,6 +74,9 @@ class Layer {
   /// For a program that waits: calls go on, and MPI with them.
   void go_on();
 
+  /// One-sided calls.
+  [[nodiscard]] Windows& windows() { return windows_; }
+  [[nodiscard]] const Windows& windows() const { return windows_; }
   [[nodiscard]] const Library& library() const { return library_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -100,11 +105,11 @@ class Layer {
   Open open_;
   GpuOf gpu_of_;
   Counts counts_;
-  CallStreams streams_;
   KnownCommunicators communicators_;
   Turns turns_;
   NonblockingCalls nonblocking_;
   PersistentCalls persistent_;
+  Windows windows_;
   std::optional<RankPresence> presence_;
   std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath
 };

@@ -22,12 +22,20 @@ Functions functions_named(const Find& look, const std::string& prefix) {
   POLYPATH_MPI_MESSAGES(POLYPATH_FIND)
   POLYPATH_MPI_PERSISTENT(POLYPATH_FIND)
   POLYPATH_MPI_LIFE(POLYPATH_FIND)
+  POLYPATH_MPI_WINDOWS(POLYPATH_FIND)
+  POLYPATH_MPI_ONE_ELEMENT(POLYPATH_FIND)
   POLYPATH_MPI_QUESTIONS(POLYPATH_FIND)
 #undef POLYPATH_FIND
 #define POLYPATH_FIND(name, nonblocking, ...) \
   find(look, prefix + #name, real.name);      \
   find(look, prefix + #nonblocking, real.nonblocking);
   POLYPATH_MPI_COLLECTIVES(POLYPATH_FIND)
+  POLYPATH_MPI_ONE_SIDED(POLYPATH_FIND)
+#undef POLYPATH_FIND
+#define POLYPATH_FIND(name, requesting, ...)        \
+  find(look, prefix + #name + "_c", real.name##_c); \
+  find(look, prefix + #requesting + "_c", real.requesting##_c);
+  POLYPATH_MPI_LARGE_ONE_SIDED(POLYPATH_FIND)
 #undef POLYPATH_FIND
 #define POLYPATH_FIND(name, nonblocking, ...)                     \
   find(look, prefix + #name + "_c", real.name##_c);               \
@@ -63,7 +71,12 @@ Library open_mpi(const Find& look) {
           .status_ignore = nullptr,
           .any_source = -1,
           .no_request = at("ompi_request_null"),
-          .other_error = 16};
+          .other_error = 16,
+          .no_info = at("ompi_mpi_info_null"),
+          .no_operation = at("ompi_mpi_op_no_op"),
+          .window_base = 7,
+          .window_size = 8,
+          .lock_exclusive = 1};
 }
 
 // As MPICH has promised its relatives since version 3.1 (the MPICH ABI initiative).
@@ -82,7 +95,12 @@ Library mpich(const Find& look) {
           .status_ignore = word(1),
           .any_source = -2,
           .no_request = 0x2c000000,
-          .other_error = 15};
+          .other_error = 15,
+          .no_info = 0x1c000000,
+          .no_operation = 0x5800000e,
+          .window_base = 0x66000001,
+          .window_size = 0x66000003,
+          .lock_exclusive = 234};
 }
 
 // MPI 5.0, chapter 20 and appendix A.
@@ -101,7 +119,12 @@ Library standard(const Find& look) {
           .status_ignore = nullptr,
           .any_source = -1,
           .no_request = 0x180,
-          .other_error = 16};
+          .other_error = 16,
+          .no_info = 0x130,
+          .no_operation = 0x3d,
+          .window_base = 601,
+          .window_size = 603,
+          .lock_exclusive = 301};
 }
 
 }  // namespace

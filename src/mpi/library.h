@@ -19,12 +19,20 @@ struct Functions {
   POLYPATH_MPI_MESSAGES(POLYPATH_DECLARE)
   POLYPATH_MPI_PERSISTENT(POLYPATH_DECLARE)
   POLYPATH_MPI_LIFE(POLYPATH_DECLARE)
+  POLYPATH_MPI_WINDOWS(POLYPATH_DECLARE)
+  POLYPATH_MPI_ONE_ELEMENT(POLYPATH_DECLARE)
   POLYPATH_MPI_QUESTIONS(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
 #define POLYPATH_DECLARE(name, nonblocking, ...) \
   Result (*name)(__VA_ARGS__) = nullptr;         \
   Result (*nonblocking)(__VA_ARGS__, void*) = nullptr;
   POLYPATH_MPI_COLLECTIVES(POLYPATH_DECLARE)
+  POLYPATH_MPI_ONE_SIDED(POLYPATH_DECLARE)
+#undef POLYPATH_DECLARE
+#define POLYPATH_DECLARE(name, requesting, ...) \
+  Result (*name##_c)(__VA_ARGS__) = nullptr;    \
+  Result (*requesting##_c)(__VA_ARGS__, void*) = nullptr;
+  POLYPATH_MPI_LARGE_ONE_SIDED(POLYPATH_DECLARE)
 #undef POLYPATH_DECLARE
 #define POLYPATH_DECLARE(name, nonblocking, ...)           \
   Result (*name##_c)(__VA_ARGS__) = nullptr;               \
@@ -48,8 +56,12 @@ struct Library {
   void* in_place = nullptr;
   void* status_ignore = nullptr;
   int any_source = 0;
-  Handle no_request = 0;   ///< MPI_REQUEST_NULL
-  Result other_error = 0;  ///< MPI_ERR_OTHER
+  Handle no_request = 0;                 ///< MPI_REQUEST_NULL
+  Result other_error = 0;                ///< MPI_ERR_OTHER
+  Handle no_info = 0;                    ///< MPI_INFO_NULL
+  Handle no_operation = 0;               ///< MPI_NO_OP
+  int window_base = 0, window_size = 0;  ///< MPI_WIN_BASE, MPI_WIN_SIZE
+  int lock_exclusive = 0;                ///< MPI_LOCK_EXCLUSIVE
 
   /// True of an MPI that was built for memory of GPUs, by its own word. After it is initialised.
   [[nodiscard]] bool takes_gpu_memory() const {

@@ -8,45 +8,9 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "mpi/kept_request.h"
 
 namespace polypath::mpi {
-
-/// A request that MPI keeps. It asks about it, and says when it is not needed any more.
-class NonblockingCalls::KeptRequest : public ProgramRequest {
- public:
-  /// At `place`. An error of MPI's is at `result`.
-  KeptRequest(const Library& library, void* place, Result& result)
-      : library_(library), state_(new State{&library}) {  // NOLINT: MPI keeps it
-    result = library.real.Grequest_start(&query, &free, &cancel, state_, place);
-    handle_ = library.handle_at(place, 0);
-  }
-  Result complete(Result result) override {
-    state_->result = result;
-    library_.real.Grequest_complete(handle_);
-    return kSuccess;
-  }
-
- private:
-  struct State {
-    const Library* library;
-    Result result = kSuccess;
-  };
-  static Result query(void* state, void* status) {
-    const auto& self = *static_cast<State*>(state);
-    self.library->real.Status_set_elements(status, self.library->byte, 0);
-    self.library->real.Status_set_cancelled(status, 0);
-    return self.result;
-  }
-  static Result free(void* state) {
-    delete static_cast<State*>(state);  // NOLINT(cppcoreguidelines-owning-memory)
-    return kSuccess;
-  }
-  static Result cancel(void* /*state*/, int /*is_over*/) { return kSuccess; }
-
-  const Library& library_;
-  State* state_;
-  Handle handle_ = 0;
-};
 
 struct NonblockingCalls::Running {
   explicit Running(NonblockingCall begun) : asked(std::move(begun)) {}

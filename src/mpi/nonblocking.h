@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include "mpi/counts.h"
+#include "mpi/kept_request.h"
 #include "mpi/own_call.h"
 #include "mpi/staging.h"
 
@@ -24,14 +25,6 @@ namespace polypath::mpi {
 
 /// Begins the program's own call with other memory, and another place for the request.
 using RealStart = std::function<Result(const void* send, void* receive, void* request)>;
-
-/// What the program waits for.
-class ProgramRequest {
- public:
-  virtual ~ProgramRequest() = default;
-  /// The call is over. An error that the request cannot hold is returned.
-  [[nodiscard]] virtual Result complete(Result result) = 0;
-};
 
 struct NonblockingCall {
   Call call;
@@ -73,7 +66,6 @@ class NonblockingCalls {
   [[nodiscard]] bool is_any_of(const Member& member);
 
  private:
-  class KeptRequest;
   struct Running;
 
   void begin_all_in_mpi();

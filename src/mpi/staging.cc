@@ -5,11 +5,10 @@
 namespace polypath::mpi {
 namespace {
 
-Address at(const void* memory) { return {reinterpret_cast<std::uintptr_t>(memory)}; }
-
 void copy(const Surroundings& around, const void* from, void* to, std::size_t bytes, PlaceId gpu) {
   const StreamHandle stream = around.default_stream(gpu);
-  around.driver.copy_native({.destination = at(to), .source = at(from), .bytes = {bytes}}, stream);
+  around.driver.copy_native(
+      {.destination = address_of(to), .source = address_of(from), .bytes = {bytes}}, stream);
   around.driver.synchronize(stream);
 }
 
@@ -21,7 +20,7 @@ HostCopy::HostCopy(const Library& library, const Surroundings& around, const Sid
   if (side.memory == nullptr || side.memory == library.in_place || !gpu_of(side.memory)) return;
   range_ = range_of(library, side);
   if (range_.is_empty()) return;
-  const auto memory = around.driver.find_memory(at(memory_ + range_.begin));
+  const auto memory = around.driver.find_memory(address_of(memory_ + range_.begin));
   if (!memory) return;
   gpu_ = memory->place;
   bytes_ = std::make_unique<std::byte[]>(size());

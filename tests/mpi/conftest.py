@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from stack import BUILD, ENVIRONMENT, Launch, Stack, why_not_here
+from stack import BUILD, ENVIRONMENT, LIBRARIES, Launch, Library, Stack, why_not_here
 
 SOURCES = Path(__file__).parent / "program"
 
@@ -72,3 +72,19 @@ def cuda_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, source, "-ldl"]
     subprocess.run(command, check=True)
     return library
+
+
+@pytest.fixture(scope="session", params=LIBRARIES, ids=lambda library: str(library.name))
+def library(request: pytest.FixtureRequest) -> Library:
+    """Each MPI in turn."""
+    if reason := why_not_here():
+        pytest.skip(reason)
+    found: Library = request.param
+    assert (found.environment / "bin/mpirun").exists(), "run 'scripts/bootstrap mpi mpich'"
+    return found
+
+
+@pytest.fixture(scope="session")
+def preload(request: pytest.FixtureRequest) -> str:
+    """The library that is put before the driver and MPI."""
+    return str(request.config.getoption("--preload-library"))

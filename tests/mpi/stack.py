@@ -62,6 +62,11 @@ class Outcome:
         found = re.findall(r"polypath: +(\d+) .*over several paths", self.errors)
         return sum(int(count) for count in found)
 
+    def mpi_calls(self, operation: str, by: str) -> int:
+        """How many calls of MPI all ranks together counted (POLYPATH_STATS=1)."""
+        found = re.findall(rf"MPI {operation} +(\d+) calls by {by}", self.errors)
+        return sum(int(count) for count in found)
+
     def violations(self) -> list[str]:
         """What the stand-in found wrong."""
         return re.findall(r"standin\[\d+\]: (?:race|use after free|stream).*", self.errors)

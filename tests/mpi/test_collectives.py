@@ -5,32 +5,15 @@ MPI's own results on memory of the host are what every byte is compared with.
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from stack import LIBRARIES, Library, Outcome, why_not_here
+from stack import Library
 
 SOURCES = Path(__file__).parent / "program"
 MOVED_BY_US = ("allgather", "allgatherv", "alltoall", "bcast", "gather", "scatter")
 LEFT_TO_MPI = ("scan", "exscan", "alltoallw")
-
-
-@pytest.fixture(scope="session", params=LIBRARIES, ids=lambda library: str(library.name))
-def library(request: pytest.FixtureRequest) -> Library:
-    """Each MPI in turn."""
-    if reason := why_not_here():
-        pytest.skip(reason)
-    found: Library = request.param
-    assert (found.environment / "bin/mpirun").exists(), "run 'scripts/bootstrap mpi mpich'"
-    return found
-
-
-@pytest.fixture(scope="session")
-def preload(request: pytest.FixtureRequest) -> str:
-    """The library that is put before the driver and MPI."""
-    return str(request.config.getoption("--preload-library"))
 
 
 @pytest.fixture(scope="session")
@@ -38,12 +21,6 @@ def collectives(library: Library, tmp_path_factory: pytest.TempPathFactory) -> P
     """Random calls, compiled for this MPI."""
     program = tmp_path_factory.mktemp("collectives") / "collectives"
     return library.compile(program, SOURCES / "collectives.c", SOURCES / "memory.c")
-
-
-def calls(outcome: Outcome, operation: str, by: str) -> int:
-    """How many calls all ranks together counted."""
-    found = re.findall(rf"MPI {operation} +(\d+) calls by {by}", outcome.errors)
-    return sum(int(count) for count in found)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])
@@ -73,7 +50,7 @@ def test_ranks_that_see_one_gpu_each_have_calls_of_ours(
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right", "90"]
     for operation in MOVED_BY_US:
-        assert calls(outcome, operation, "Polypath") > 0, outcome.errors
+        assert outcome.mpi_calls(operation, "Polypath") > 0, outcome.errors
 
 
 def test_large_calls_are_right(library: Library, preload: str, collectives: Path) -> None:
@@ -114,7 +91,7 @@ def test_persistent_calls_are_right_in_any_order_of_their_starts(
     ours = {"allreduce": 12, "allgather": 12, "bcast": 12}  # sums, not logic
     for operation, started in ours.items():
         expected = started * ranks if memory == "device" else 0
-        assert calls(outcome, operation, "Polypath") == expected, outcome.errors
+        assert outcome.mpi_calls(operation, "Polypath") == expected, outcome.errors
 
 
 def test_calls_are_counted_by_their_fate(library: Library, preload: str, collectives: Path) -> None:
@@ -124,10 +101,10 @@ def test_calls_are_counted_by_their_fate(library: Library, preload: str, collect
 
     assert outcome.status == 0, outcome.output + outcome.errors
     for operation in MOVED_BY_US:
-        assert calls(outcome, operation, "Polypath") > 0, outcome.errors
+        assert outcome.mpi_calls(operation, "Polypath") > 0, outcome.errors
     for operation in LEFT_TO_MPI:
-        assert calls(outcome, operation, "Polypath") == 0
-        assert calls(outcome, operation, "MPI by the host") > 0, outcome.errors
+        assert outcome.mpi_calls(operation, "Polypath") == 0
+        assert outcome.mpi_calls(operation, "MPI by the host") > 0, outcome.errors
 
 
 def test_an_error_is_every_ranks(library: Library, preload: str, tmp_path: Path) -> None:
@@ -156,7 +133,7 @@ def test_an_mpi_that_takes_memory_of_gpus_gets_it(
 
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right", "60"]
-    assert calls(outcome, "scan", "MPI:") > 0, outcome.errors
+    assert outcome.mpi_calls("scan", "MPI:") > 0, outcome.errors
     assert "MPI by the host" not in outcome.errors
 
 
@@ -173,7 +150,7 @@ def test_other_tools_see_the_calls_that_reach_them(
 
     assert outcome.status == 0, outcome.errors
     assert outcome.output.split() == ["right"]
-    assert calls(outcome, "allreduce", "Polypath") == 2 * 3, outcome.errors
+    assert outcome.mpi_calls("allreduce", "Polypath") == 2 * 3, outcome.errors
     assert outcome.errors.count(f"tool: {3 + 5 if is_first else 5} calls") == 2, outcome.errors
 
 
@@ -235,7 +212,7 @@ def test_programs_of_several_threads_are_right(
 
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right"]
-    assert calls(outcome, "allreduce", "Polypath") > 0, outcome.errors
+    assert outcome.mpi_calls("allreduce", "Polypath") > 0, outcome.errors
 
 
 def test_a_killed_rank_ends_the_job(library: Library, preload: str, tmp_path: Path) -> None:
@@ -258,4 +235,4 @@ def test_python_programs_use_it(library: Library, preload: str) -> None:
 
     assert outcome.status == 0, outcome.output + outcome.errors
     assert outcome.output.split() == ["right"]
-    assert calls(outcome, "allreduce", "Polypath") > 0, outcome.errors
+    assert outcome.mpi_calls("allreduce", "Polypath") > 0, outcome.errors

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/preload/interposer.h"
 #include "api/preload/program_gpus.h"
 #include "api/preload/real_driver.h"
 #include "core/log.h"
@@ -56,9 +57,33 @@ MpiFile mpi_file() {
   return hidden_mpi();
 }
 
+// As if the program had asked the driver for the copy, which does not wait for those between GPUs.
+bool copy_by_paths(const mpi::Surroundings& around, const NativeCopy& copy, PlaceId gpu) {
+  Interposer& interposer = Interposer::get();
+  if (interposer.passes_at_once(copy.bytes)) return false;
+  if (around.driver.gpu_of_foreign(cuda::kStreamLegacy) != gpu) return false;
+  const StreamHandle stream = around.default_stream(gpu);
+  const auto native = [&] {
+    around.driver.copy_native(copy, stream);
+    return cuda::kSuccess;
+  };
+  const auto result = interposer.take({.destination = copy.destination,
+                                       .source = copy.source,
+                                       .bytes = copy.bytes,
+                                       .blocking = true},
+                                      RealCall(native));
+  if (result != cuda::kSuccess) return false;
+  around.driver.synchronize(stream);
+  return true;
+}
+
 const mpi::Surroundings* make_surroundings(const Settings& settings, GpusOf which) {
   const OpenMachine& opened = gpus_of_ranks(settings, which);
-  return new mpi::Surroundings{ranks_machine(opened, opened.untraced_driver())};
+  auto* const made = new mpi::Surroundings{ranks_machine(opened, opened.untraced_driver())};
+  made->by_paths = [made](const NativeCopy& copy, PlaceId gpu) {
+    return copy_by_paths(*made, copy, gpu);
+  };
+  return made;
 }
 
 // Never destroyed, as the machines.
@@ -161,7 +186,8 @@ void* mpi_of_any_library(const char* name, void* found) {
 
 std::string mpi_lines(int process) {
   const mpi::Layer* const layer = mpi_layer_of_process;
-  return layer == nullptr ? std::string() : lines_of(layer->counts(), process);
+  if (layer == nullptr) return {};
+  return lines_of(layer->counts(), process) + layer->windows().counts().lines(process);
 }
 
 }  // namespace polypath::preload

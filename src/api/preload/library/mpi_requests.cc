@@ -350,6 +350,8 @@ struct MpiEntry {
 #define POLYPATH_TWO_ENTRIES(name, nonblocking, ...) \
   POLYPATH_ENTRY(name) POLYPATH_ENTRY(nonblocking)
 #define POLYPATH_INIT_ENTRY(name, ...) POLYPATH_ENTRY(name##_init)
+#define POLYPATH_TWO_LARGE_ENTRIES(name, requesting, ...) \
+  POLYPATH_ENTRY(name##_c) POLYPATH_ENTRY(requesting##_c)
 #define POLYPATH_LARGE_ENTRIES(name, nonblocking, ...) \
   POLYPATH_ENTRY(name##_c) POLYPATH_ENTRY(nonblocking##_c) POLYPATH_ENTRY(name##_init_c)
 const MpiEntry kEntries[] = {
@@ -358,7 +360,12 @@ const MpiEntry kEntries[] = {
         POLYPATH_MPI_COLLECTIVES(POLYPATH_TWO_ENTRIES)
             POLYPATH_MPI_LARGE_COLLECTIVES(POLYPATH_LARGE_ENTRIES) POLYPATH_MPI_LIFE(POLYPATH_ENTRY)
                 POLYPATH_MPI_COMMUNICATORS(POLYPATH_ENTRY) POLYPATH_MPI_COMPLETIONS(POLYPATH_ENTRY)
-                    POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)};
+                    POLYPATH_MPI_MESSAGES(POLYPATH_ENTRY)
+                        POLYPATH_MPI_ONE_SIDED(POLYPATH_TWO_ENTRIES)
+                            POLYPATH_MPI_LARGE_ONE_SIDED(POLYPATH_TWO_LARGE_ENTRIES)
+                                POLYPATH_MPI_ONE_ELEMENT(POLYPATH_ENTRY)
+                                    POLYPATH_MPI_WINDOWS(POLYPATH_ENTRY)};
+#undef POLYPATH_TWO_LARGE_ENTRIES
 #undef POLYPATH_LARGE_ENTRIES
 #undef POLYPATH_INIT_ENTRY
 #undef POLYPATH_TWO_ENTRIES

@@ -1,0 +1,244 @@
+#include "mpi/windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/ignore_errors.h"
+#include "core/log.h"
+#include "core/plain_memory.h"
+
+namespace polypath::mpi {
+
+Windows::Windows(const Library& library, Open open, GpuOf gpu_of,
+                 std::function<bool(Handle)> serves, std::function<void()> wait)
+    : library_(library),
+      open_(std::move(open)),
+      gpu_of_(gpu_of),
+      serves_(std::move(serves)),
+      wait_(std::move(wait)),
+      calls_(library, gpu_of) {}
+
+std::shared_ptr<Window> Windows::find(Handle window) const {
+  if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::shared_lock lock(mutex_);
+  const auto found = known_.find(window);
+  return found == known_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Window> Windows::keep(Handle window, std::unique_ptr<DeviceWindow> device) {
+  auto made = std::make_shared<Window>(library_, open_, calls_, counts_, std::move(device));
+  const std::scoped_lock lock(mutex_);
+  const auto kept = known_.emplace(window, std::move(made)).first->second;
+  count_ = static_cast<int>(known_.size());
+  return kept;
+}
+
+// The host reads and writes managed memory: it is MPI's. Where no GPU can be opened, that is said
+// once all ranks know of this rank's memory.
+bool Windows::is_on_gpu(const void* memory, Count bytes) const {
+  if (memory == nullptr || bytes <= 0 || !gpu_of_(memory)) return false;
+  bool is_managed = false;
+  ignore_errors([&] {
+    const auto found = open_(GpusOf::process).driver.find_memory(address_of(memory));
+    is_managed = found && found->kind == MemoryKind::managed;
+  });
+  return !is_managed;
+}
+
+bool Windows::is_served(Handle comm) const {
+  int size = 0;
+  library_.real.Comm_size(comm, &size);
+  return size == 1 || serves_(comm);
+}
+
+bool Windows::is_at_any(Handle comm, bool here) const {
+  int size = 0;
+  library_.real.Comm_size(comm, &size);
+  const char mine = here ? 1 : 0;
+  std::vector<char> all(static_cast<std::size_t>(size));
+  library_.real.Allgather(&mine, 1, library_.byte, all.data(), 1, library_.byte, comm);
+  return std::ranges::find(all, 1) != all.end();
+}
+
+// All ranks have it, or none uses it.
+std::unique_ptr<DeviceWindow> Windows::device_window(Handle comm) const {
+  const Functions& real = library_.real;
+  WindowRanks ranks;
+  real.Comm_rank(comm, &ranks.rank);
+  real.Comm_size(comm, &ranks.size);
+  real.Comm_split(comm, 0, ranks.rank, &ranks.comm);
+  ranks.comm = library_.handle(ranks.comm);
+  std::unique_ptr<WindowBoard> board;
+  SharedPages::Name name;
+  const auto try_to = [&](auto make_pages) {
+    try {
+      board = std::make_unique<WindowBoard>(make_pages(), ranks.rank);
+      name = board->name();
+    } catch (const Error& problem) {
+      log(LogLevel::info, std::string("windows of MPI are left to it: ") + problem.what());
+    }
+  };
+  if (ranks.rank == 0) try_to([] { return SharedPages::make(WindowBoard::bytes()); });
+  real.Bcast(&name, sizeof name, library_.byte, 0, ranks.comm);
+  if (ranks.rank != 0 && name.file >= 0) try_to([&] { return SharedPages::open(name); });
+  const bool is_missing = is_at_any(ranks.comm, board == nullptr);
+  if (!is_missing)
+    return std::make_unique<DeviceWindow>(library_, open_, wait_, ranks, std::move(board));
+  real.Comm_free(&ranks.comm);
+  return nullptr;
+}
+
+Result Windows::create(const NewWindow& wanted, const RealCreate& real) {
+  const bool is_here = !library_.takes_gpu_memory() && is_on_gpu(wanted.memory, wanted.bytes);
+  try {
+    if (is_served(wanted.comm)) {
+      if (is_at_any(wanted.comm, is_here)) return create_on_gpus(wanted, is_here, real);
+    } else if (is_here) {
+      return refuse(wanted.comm, "its ranks are not all on this computer, under Polypath");
+    }
+  } catch (const Error& problem) {
+    return refuse(wanted.comm, problem.what());
+  }
+  return real(wanted.memory, wanted.bytes);
+}
+
+Result Windows::create_on_gpus(const NewWindow& wanted, bool is_here, const RealCreate& real) {
+  auto device = device_window(wanted.comm);
+  DeviceWindow::Part mine;
+  if (is_here) mine = {.memory = wanted.memory, .bytes = wanted.bytes, .unit = wanted.unit};
+  if (device == nullptr || !device->share(mine))
+    return refuse(wanted.comm, "not every rank can reach the memory of all others");
+  device->settle();
+  const Result result = is_here ? real(nullptr, 0) : real(wanted.memory, wanted.bytes);
+  if (result != kSuccess) return result;
+  device->barrier();
+  keep(library_.handle_at(wanted.window, 0), std::move(device));
+  return kSuccess;
+}
+
+Result Windows::create_dynamic(Handle comm, void* window, const RealSync& real) {
+  std::unique_ptr<DeviceWindow> device;
+  try {
+    if (!library_.takes_gpu_memory() && is_served(comm)) device = device_window(comm);
+  } catch (const Error& problem) {
+    return refuse(comm, problem.what());
+  }
+  const Result result = real();
+  if (result == kSuccess && device != nullptr)
+    keep(library_.handle_at(window, 0), std::move(device));
+  return result;
+}
+
+Result Windows::attach(Handle window, void* memory, Count bytes, const RealSync& real) {
+  const auto known = find(window);
+  if (library_.takes_gpu_memory() || !is_on_gpu(memory, bytes)) return real();
+  if (known == nullptr || known->device() == nullptr)
+    return fail(window, "win_attach", "the window's ranks are not all here, under Polypath");
+  try {
+    known->device()->attach(memory, bytes);
+    known->device()->settle();
+    return kSuccess;
+  } catch (const Error& problem) {
+    return fail(window, "win_attach", problem.what());
+  }
+}
+
+Result Windows::detach(Handle window, const void* memory, const RealSync& real) {
+  const auto known = find(window);
+  const bool is_ours =
+      known != nullptr && known->device() != nullptr && known->device()->detach(memory);
+  return is_ours ? kSuccess : real();
+}
+
+// No rank frees its memory while another one still has it open.
+Result Windows::free(Handle window, const RealSync& real) {
+  const auto known = find(window);
+  if (known != nullptr) {
+    if (known->device() != nullptr) known->device()->close();
+    const std::scoped_lock lock(mutex_);
+    known_.erase(window);
+    count_ = static_cast<int>(known_.size());
+  }
+  return real();
+}
+
+bool Windows::attribute(Handle window, int keyval, void* value, int* is_there) {
+  const auto known = find(window);
+  if (known == nullptr || known->device() == nullptr) return false;
+  const auto* const part = known->device()->own_part();
+  if (part == nullptr || (keyval != library_.window_base && keyval != library_.window_size))
+    return false;
+  const void* const found =
+      keyval == library_.window_base ? part->memory : static_cast<const void*>(&part->bytes);
+  std::memcpy(value, static_cast<const void*>(&found), sizeof found);
+  *is_there = 1;
+  return true;
+}
+
+bool Windows::is_plain_call(Handle window, const void* origin, const void* compare,
+                            const void* result) const {
+  const auto is_plain = [](const void* memory) {
+    return memory == nullptr || is_plain_host_memory(memory);
+  };
+  return is_plain(origin) && is_plain(compare) && is_plain(result) && find(window) == nullptr;
+}
+
+Result Windows::call(const OneSidedCall& call, const RealOneSided& real, void* request) {
+  auto known = find(call.window);
+  const bool is_mpis = call.target < 0 || library_.takes_gpu_memory() ||
+                       (known == nullptr && !calls_.is_from_gpu(call));
+  try {
+    if (!is_mpis && known == nullptr) known = keep(call.window, nullptr);
+    if (!is_mpis) return known->run(call, real, request);
+  } catch (const Error& problem) {
+    return fail(call.window, name_of(call.operation), problem.what());
+  }
+  return real({.origin = call.origin.memory,
+               .compare = call.compare.memory,
+               .result = call.result.memory,
+               .target = call.target,
+               .displacement = call.displacement,
+               .window = call.window,
+               .request = request});
+}
+
+Result Windows::synchronise(Handle window, const Synchronise& with, const RealSync& real) {
+  const auto known = find(window);
+  if (known == nullptr) return real();
+  try {
+    return with(*known);
+  } catch (const Error& problem) {
+    return fail(window, "window", problem.what());
+  }
+}
+
+void Windows::end() noexcept {
+  const std::scoped_lock lock(mutex_);
+  known_.clear();
+  count_ = 0;
+  calls_.end();
+}
+
+Result Windows::refuse(Handle comm, const char* why) const {
+  log(LogLevel::error,
+      fmt::format("MPI win_create: no window can have memory of a GPU here ({}) Use memory of the "
+                  "host, or an MPI that takes memory of GPUs.",
+                  why));
+  library_.real.Comm_call_errhandler(comm, library_.other_error);
+  return library_.other_error;
+}
+
+// The program's handler may come back, and MPI then says that calling it was a success.
+Result Windows::fail(Handle window, const char* what, const char* why) const {
+  log(LogLevel::error, fmt::format("MPI {}: {}", what, why));
+  library_.real.Win_call_errhandler(window, library_.other_error);
+  return library_.other_error;
+}
+
+}  // namespace polypath::mpi
