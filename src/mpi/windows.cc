@@ -12,6 +12,7 @@
 #include "core/ignore_errors.h"
 #include "core/log.h"
 #include "core/plain_memory.h"
+#include "mpi/ucx.h"
 
 namespace polypath::mpi {
 
@@ -66,6 +67,8 @@ bool Windows::is_at_any(Handle comm, bool here) const {
   return std::ranges::find(all, 1) != all.end();
 }
 
+bool Windows::are_mpis() const { return library_.takes_gpu_memory() || windows_go_by_ucx(); }
+
 // All ranks have it, or none uses it.
 std::unique_ptr<DeviceWindow> Windows::device_window(Handle comm) const {
   const Functions& real = library_.real;
@@ -95,11 +98,12 @@ std::unique_ptr<DeviceWindow> Windows::device_window(Handle comm) const {
 }
 
 Result Windows::create(const NewWindow& wanted, const RealCreate& real) {
-  const bool is_here = !library_.takes_gpu_memory() && is_on_gpu(wanted.memory, wanted.bytes);
+  if (are_mpis()) return real(wanted.memory, wanted.bytes);
+  const bool is_here = is_on_gpu(wanted.memory, wanted.bytes);
   try {
     if (is_served(wanted.comm)) {
       if (is_at_any(wanted.comm, is_here)) return create_on_gpus(wanted, is_here, real);
-    } else if (is_here) {
+    } else if (is_here && !ucx_takes_gpu_memory()) {
       return refuse(wanted.comm, "its ranks are not all on this computer, under Polypath");
     }
   } catch (const Error& problem) {
@@ -125,7 +129,7 @@ Result Windows::create_on_gpus(const NewWindow& wanted, bool is_here, const Real
 Result Windows::create_dynamic(Handle comm, void* window, const RealSync& real) {
   std::unique_ptr<DeviceWindow> device;
   try {
-    if (!library_.takes_gpu_memory() && is_served(comm)) device = device_window(comm);
+    if (!are_mpis() && is_served(comm)) device = device_window(comm);
   } catch (const Error& problem) {
     return refuse(comm, problem.what());
   }
@@ -137,9 +141,11 @@ Result Windows::create_dynamic(Handle comm, void* window, const RealSync& real) 
 
 Result Windows::attach(Handle window, void* memory, Count bytes, const RealSync& real) {
   const auto known = find(window);
-  if (library_.takes_gpu_memory() || !is_on_gpu(memory, bytes)) return real();
+  if (are_mpis() || !is_on_gpu(memory, bytes)) return real();
   if (known == nullptr || known->device() == nullptr)
-    return fail(window, "win_attach", "the window's ranks are not all here, under Polypath");
+    return ucx_takes_gpu_memory()
+               ? real()
+               : fail(window, "win_attach", "the window's ranks are not all here, under Polypath");
   try {
     known->device()->attach(memory, bytes);
     known->device()->settle();
@@ -191,8 +197,8 @@ bool Windows::is_plain_call(Handle window, const void* origin, const void* compa
 
 Result Windows::call(const OneSidedCall& call, const RealOneSided& real, void* request) {
   auto known = find(call.window);
-  const bool is_mpis = call.target < 0 || library_.takes_gpu_memory() ||
-                       (known == nullptr && !calls_.is_from_gpu(call));
+  const bool is_mpis =
+      call.target < 0 || (known == nullptr && (!calls_.is_from_gpu(call) || are_mpis()));
   try {
     if (!is_mpis && known == nullptr) known = keep(call.window, nullptr);
     if (!is_mpis) return known->run(call, real, request);

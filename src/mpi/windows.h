@@ -56,6 +56,7 @@ class Windows {
   [[nodiscard]] std::shared_ptr<Window> find(Handle window) const;
   std::shared_ptr<Window> keep(Handle window, std::unique_ptr<DeviceWindow> device);
   [[nodiscard]] std::unique_ptr<DeviceWindow> device_window(Handle comm) const;
+  [[nodiscard]] bool are_mpis() const;  ///< windows on GPUs
   [[nodiscard]] bool is_served(Handle comm) const;
   [[nodiscard]] bool is_at_any(Handle comm, bool here) const;
   [[nodiscard]] bool is_on_gpu(const void* memory, Count bytes) const;
