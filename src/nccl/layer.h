@@ -6,8 +6,9 @@
 //
 // The program keeps the real library's communicators. Beside each whose ranks are all on this
 // computer and under Polypath stands a Member; whether a call is ours follows from the arguments
-// that are the same at all ranks. The calls of one communicator in a group are all ours, or all
-// NCCL's.
+// that are the same at all ranks. The collectives of one communicator in a group are all ours, or
+// all NCCL's; of its sends and receives each is for itself (messages.h), because other ranks have
+// other ones.
 
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@
 #include "nccl/counts.h"
 #include "nccl/last_error.h"
 #include "nccl/member.h"
+#include "nccl/messages.h"
 #include "nccl/trial.h"
 
 namespace polypath::nccl {
@@ -88,6 +90,7 @@ class Layer {
   };
   struct Group {
     int depth = 0;
+    bool has_left = false;  ///< some call was left to NCCL
     std::vector<Kept> calls;
     std::vector<Made> made;
   };
@@ -95,13 +98,19 @@ class Layer {
   /// The calls of one communicator in a group, in order.
   struct CallsOfMember {
     std::shared_ptr<Member> member;
-    std::vector<Call> calls;
+    std::vector<Call> collectives, messages;
   };
 
   static Group& group();
   [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
   Result end_outermost(Group& group);
-  Result leave_in_group(CallsOfMember& of);
+  Result make_collectives(const CallsOfMember& of);
+  Result leave_in_group(const CallsOfMember& of);
+  Result decide_messages(Messages& messages, int size);
+  Result run_messages(Messages& messages, bool apart, int size);
+  Result message(Member& member, const Call& call);
+  template <class Action>
+  Result attempt(Action action);
   [[nodiscard]] std::shared_ptr<const Entry> entry_of(Comm comm) const;
   void enter(Comm comm, Entry entry);
   void note_made(std::vector<Made> made);

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "collective/rank/node_collectives.h"
+#include "collective/rank/rank_messages.h"
 #include "collective/rank/seen_gpus.h"
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/execute/events.h"
 #include "nccl/call.h"
 #include "nccl/choices.h"
+#include "nccl/counts.h"
 
 namespace polypath::nccl {
 
@@ -67,11 +69,33 @@ class Member {
   void run(std::span<const Call> calls);
   void run(const Call& call);
 
+  // --- sends and receives ---
+
+  /// False if the GPUs of this process are simulated.
+  [[nodiscard]] bool has_messages() const { return messages_ != nullptr; }
+  /// Whose a send to or a receive of another rank is, which both ends find alike. Ours becomes a
+  /// task, and is to be run. Errors: as RankMessages::decide().
+  [[nodiscard]] Fate decide(const Call& call, std::vector<MessageTask>& tasks);
+  /// The same whatever was measured. False if both ends leave it.
+  [[nodiscard]] bool begin_message(const Call& call, std::vector<MessageTask>& tasks);
+  /// Sends of this rank to itself and what receives them, in order. False if they do not fit.
+  [[nodiscard]] bool begin_copies(std::span<const Call> sends, std::span<const Call> receives,
+                                  std::vector<MessageTask>& tasks);
+  /// Enqueues tasks that all run at the same time, of calls with these streams. `apart`: other work
+  /// that is put into these streams before join_messages() may run at the same time, too.
+  void run_messages(std::span<const MessageTask> tasks, std::span<const Call> of, bool apart);
+  void join_messages(std::span<const Call> of);
+  /// As RankMessages::open() and close(): for when a communicator is made.
+  void open_memory(std::span<const Address> memory);
+  void close_memory();
+
   /// The error that has ended this communicator; none if it goes on.
   [[nodiscard]] std::optional<std::string> problem();
   /// True for the first caller.
   [[nodiscard]] bool is_to_be_told() { return !told_.exchange(true); }
-  [[nodiscard]] bool is_idle() { return ranks_->is_done(); }
+  [[nodiscard]] bool is_idle() {
+    return ranks_->is_done() && (!messages_ || messages_->is_idle());
+  }
   /// Ends queued work at all ranks, done or not.
   void abort();
   /// Waits for queued work, and ends this rank.
@@ -82,11 +106,16 @@ class Member {
     return around_.handle_of(gpu_, call.stream);
   }
   [[nodiscard]] PersistentCall& repeated(const Call& call);
+  /// Work in one of the calls' streams, before and after, is in order with the others. Returns the
+  /// first one.
+  StreamHandle tie_streams(std::span<const Call> calls);
   void run_in(StreamHandle stream, const Call& call) { ranks_->run(repeated(call), stream); }
 
   Surroundings around_;
   PlaceId gpu_;
   std::mutex mutex_;  ///< guards the members below
+  /// Before those whose communicator they use: that is closed first.
+  std::unique_ptr<RankMessages> messages_;
   std::unique_ptr<NodeCollectives> ranks_;
   EventSet joined_;
   std::unordered_map<std::string, PersistentCall> repeated_;  ///< by all that a call says

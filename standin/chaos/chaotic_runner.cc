@@ -8,6 +8,7 @@
 #include "kernels/mail.h"
 #include "standin/chaos/graph_run.h"
 #include "standin/chaos/mail_kernel.h"
+#include "standin/chaos/message_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
 
@@ -179,14 +180,17 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 }
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
-  return mail_kind_of(name).has_value();
+  return name == messages_kernel().name || mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
+  const bool is_mail = mail_kind_of(kernel.name).has_value();
   std::vector<Place> memory;
-  for (const std::uint64_t address : addresses_of_mail(kernel))
+  for (const std::uint64_t address :
+       is_mail ? addresses_of_mail(kernel) : HostMessages::memory_of(kernel.words))
     memory.push_back(address == 0 ? Place{} : end_of({address}, Bytes{1}, "memory").place);
-  return std::make_unique<MailKernel>(kernel, std::move(memory));
+  if (is_mail) return std::make_unique<MailKernel>(kernel, std::move(memory));
+  return std::make_unique<MessageKernel>(kernel, std::move(memory));
 }
 
 void ChaoticRunner::run(const KernelWork& kernel, StreamHandle stream) {
