@@ -69,7 +69,8 @@ std::optional<std::uint64_t> SharedAllocations::encode(Address address, bool at_
   const auto found = look_up(address);
   if (found == own_.end()) return std::nullopt;
   auto& [base, own] = *found;
-  if (own.is_private || (++own.uses <= kUsesBefore && !at_once)) return std::nullopt;
+  const bool is_worth_it = own.notice || at_once || ++own.uses > kUsesBefore;
+  if (own.is_private || !is_worth_it) return std::nullopt;
   if (!own.notice) open(base, own);
   if (!own.notice || !handles_.is_acked_by_all(*own.notice)) {
     own.is_private = own.is_private || (own.notice && handles_.is_refused(*own.notice));
