@@ -45,6 +45,11 @@ unsigned long long address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+bool is_capturing(void* stream) {
+  int status = 0;
+  return cuStreamIsCapturing(stream, &status) == 0 && status != 0;
+}
+
 // How much of a call goes at once: parts of all ranks fit a slot.
 std::size_t most_at_once(int size, std::size_t element) {
   return kSlot / static_cast<std::size_t>(size) / element * element;
@@ -204,6 +209,7 @@ int NcclCommunicator::pass_piece(const NcclCall& call, std::size_t at, std::size
 }
 
 int NcclCommunicator::begin_message(const NcclCall& call) {
+  if (is_capturing(call.stream)) return 1;
   const std::size_t bytes = call.count * size_of(call.type);
   const Lane& lane = lane_of(call);
   int failed = cuEventRecord(lane.event, call.stream);

@@ -54,7 +54,7 @@ class NcclCommunicator {
   [[nodiscard]] bool begin();
   /// Enqueues it; the driver's result.
   int run(const NcclCall& call);
-  /// The two halves of a message: later work in its stream comes after it from the second one on.
+  /// The two halves of a message, which cannot be captured: later work in its stream comes after it from the second one on.
   int begin_message(const NcclCall& call);
   int end_message(const NcclCall& call);
   /// The name, rank and size of this rank's part; no name without one.

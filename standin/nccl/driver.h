@@ -11,6 +11,7 @@ int cuDevicePrimaryCtxRetain(void** context, int device);
 int cuCtxPushCurrent_v2(void* context);
 int cuCtxPopCurrent_v2(void** context);
 int cuStreamCreate(void** stream, unsigned flags);
+int cuStreamIsCapturing(void* stream, int* status);
 int cuStreamDestroy_v2(void* stream);
 int cuStreamWaitEvent(void* stream, void* event, unsigned flags);
 int cuEventCreate(void** event, unsigned flags);

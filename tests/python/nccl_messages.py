@@ -210,7 +210,72 @@ def with_collectives(rank: Rank, chance: random.Random) -> None:
         assert rank.gpu.values(result, count) == sums
 
 
-ALL = (random_pairs, both_ways, ring, uneven, with_collectives)
+def pinned(rank: Rank, count: int) -> int:
+    """Return the address of page-locked memory."""
+    address = ctypes.c_void_p()
+    rank.gpu.use()
+    must(rank.gpu.driver.cuMemAllocHost_v2(ctypes.byref(address), ctypes.c_size_t(count)))
+    return address.value or 0
+
+
+def queued(rank: Rank, chance: random.Random) -> None:
+    """Queue many messages: each fills, or empties, the same memory as the one before."""
+    count, size = 3 * ROUNDS * 4, 1 << 20
+    data = [chance.randbytes(size // 16) * 16 for _ in range(count)]
+    if rank.number > 1:
+        return
+    host = pinned(rank, count * size)
+    stream, driver = rank.gpu.stream, rank.gpu.driver
+    if rank.number == 0:
+        ctypes.memmove(host, b"".join(data), count * size)
+    for number in range(count):
+        there = ctypes.c_void_p(host + number * size)
+        if rank.number == 0:
+            to = ctypes.c_uint64(rank.sent.address.value)
+            must(driver.cuMemcpyHtoDAsync_v2(to, there, ctypes.c_size_t(size), stream))
+            must(rank.nccl.ncclSend(rank.sent.at(0), size, UINT8, 1, rank.comm, stream))
+        else:
+            of = ctypes.c_uint64(rank.received.address.value)
+            must(rank.nccl.ncclRecv(rank.received.at(0), size, UINT8, 0, rank.comm, stream))
+            must(driver.cuMemcpyDtoHAsync_v2(there, of, ctypes.c_size_t(size), stream))
+    rank.settle()
+    if rank.number == 1:
+        assert ctypes.string_at(host, count * size) == b"".join(data)
+    must(driver.cuMemFreeHost(Value(host)))
+
+
+def captured(rank: Rank, chance: random.Random) -> None:
+    """Capture a message: it is NCCL's, and the stand-in refuses it. Later ones are as before."""
+    graph, driver, nccl = Value(), rank.gpu.driver, rank.nccl
+    rank.gpu.use()
+    must(driver.cuStreamBeginCapture_v2(rank.gpu.stream, 2))
+    if rank.number == 0:
+        assert nccl.ncclSend(rank.sent.at(0), LARGE, UINT8, 1, rank.comm, rank.gpu.stream) != 0
+    if rank.number == 1:
+        assert nccl.ncclRecv(rank.received.at(0), LARGE, UINT8, 0, rank.comm, rank.gpu.stream) != 0
+    driver.cuStreamEndCapture(rank.gpu.stream, ctypes.byref(graph))
+    ring(rank, chance)
+
+
+def with_other_memory(rank: Rank, chance: random.Random) -> None:
+    """Free memory that other ranks know, and go on with memory that may be where that was."""
+    for _ in range(3):
+        for each in (rank.sent, rank.received):
+            must(rank.gpu.driver.cuMemFree_v2(each.address))
+        rank.sent, rank.received = (Bytes(rank.gpu, ROOM * rank.ranks) for _ in range(2))
+        uneven(rank, chance)
+
+
+ALL = (
+    random_pairs,
+    both_ways,
+    ring,
+    uneven,
+    with_collectives,
+    queued,
+    captured,
+    with_other_memory,
+)
 
 
 def be_rank(rank: Rank, seed: int) -> None:
