@@ -80,6 +80,14 @@ Fate fate_of(const Member& member, const Call& call) {
   return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
 }
 
+// All collectives of one communicator, in their order, ours or NCCL's.
+bool are_ours(const Member& member, std::span<const Call> calls) {
+  return std::ranges::all_of(calls, [&](const Call& call) {
+    const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
+    return member.is_ours(call) && (calls.size() == 1 || is_long);
+  });
+}
+
 }  // namespace
 
 Layer::Group& Layer::group() {
@@ -269,10 +277,11 @@ std::optional<Choices> Layer::measured_for(const std::vector<int>& gpus) const {
 std::string Layer::circumstances(const std::vector<int>& gpus, const Surroundings& around) const {
   int version = 0;
   if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);
-  return fmt::format("Polypath {} with messages, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
-                     POLYPATH_VERSION_TEXT, version, around.machine.name,
-                     Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
-                     around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
+  return fmt::format(
+      "Polypath {} with messages, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
+      POLYPATH_VERSION_TEXT, version, around.machine.name,
+      Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
+      around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
 }
 
 void Layer::leave(Comm comm, bool aborts) noexcept {
@@ -313,6 +322,20 @@ Result Layer::async_error(Comm comm, Result* error) {
   return result;
 }
 
+template <class Action>
+Result Layer::attempt(Action action) {
+  try {
+    action();
+    return kSuccess;
+  } catch (const RefusedByAll&) {
+    throw;
+  } catch (const Error& error) {
+    log(LogLevel::error, error.what());
+    last_error_.note(error.what());
+    return result_of(error);
+  }
+}
+
 Result Layer::collective(const Call& call) {
   const auto entry = entry_of(call.comm);
   if (!entry || !entry->member) return leave_to_nccl(call, entry ? *entry : Entry{});
@@ -320,7 +343,11 @@ Result Layer::collective(const Call& call) {
     group.calls.push_back({call, entry->member});
     return kSuccess;
   }
-  if (is_message(call)) return message(*entry->member, call);
+  if (is_message(call)) {
+    GroupMessages single(*entry->member, {call});
+    const Result decided = decide(single, entry->size);
+    return decided == kSuccess ? attempt([&] { single.run(false, counts_); }) : decided;
+  }
   if (entry->member->is_ours(call)) return run_ours(*entry->member, {&call, 1});
   return leave_to_nccl(call, fate_of(*entry->member, call), entry->size);
 }
@@ -362,14 +389,6 @@ Result Layer::group_start() const {
   return result;
 }
 
-// All collectives of one communicator, in their order, ours or NCCL's.
-bool Layer::are_ours(const Member& member, std::span<const Call> calls) {
-  return std::ranges::all_of(calls, [&](const Call& call) {
-    const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
-    return member.is_ours(call) && (calls.size() == 1 || is_long);
-  });
-}
-
 Result Layer::group_end() {
   Group& group = Layer::group();
   if (group.depth == 1) return end_outermost(group);
@@ -385,42 +404,26 @@ Result Layer::end_outermost(Group& group) {
   std::vector<Made> made = std::exchange(group.made, {});
   Result result = kSuccess;
   const auto note = [&](Result of) { result = result == kSuccess ? of : result; };
-  for (const CallsOfMember& each : all) note(make_collectives(each));
-  std::vector<std::pair<Messages, int>> messages;
   for (const CallsOfMember& each : all)
-    if (!each.messages.empty())
-      messages.emplace_back(Messages(*each.member, each.messages), each.member->size());
-  for (auto& [of, size] : messages) note(decide_messages(of, size));
+    if (!each.collectives.empty())
+      note(are_ours(*each.member, each.collectives) ? run_ours(*each.member, each.collectives)
+                                                    : leave_in_group(each));
+  std::vector<GroupMessages> messages;
+  for (const CallsOfMember& each : all)
+    if (!each.messages.empty()) {
+      messages.emplace_back(*each.member, each.messages);
+      note(decide(messages.back(), each.member->size()));
+    }
   const bool apart = group.has_left;
-  for (auto& [of, size] : messages) note(run_messages(of, apart, size));
+  for (GroupMessages& each : messages) note(attempt([&] { each.run(apart, counts_); }));
   note(call_real(real_.GroupEnd));
-  for (auto& each : messages)
-    if (apart) note(attempt([&] { each.first.join(); }));
+  for (GroupMessages& each : messages)
+    if (apart) note(attempt([&] { each.join(); }));
   if (!made.empty() && result == kSuccess) serve(std::move(made));
   return result;
 }
 
-Result Layer::make_collectives(const CallsOfMember& of) {
-  if (of.collectives.empty()) return kSuccess;
-  return are_ours(*of.member, of.collectives) ? run_ours(*of.member, of.collectives)
-                                              : leave_in_group(of);
-}
-
-template <class Action>
-Result Layer::attempt(Action action) {
-  try {
-    action();
-    return kSuccess;
-  } catch (const RefusedByAll&) {
-    throw;
-  } catch (const Error& error) {
-    log(LogLevel::error, error.what());
-    last_error_.note(error.what());
-    return result_of(error);
-  }
-}
-
-Result Layer::decide_messages(Messages& messages, int size) {
+Result Layer::decide(GroupMessages& messages, int size) {
   Result left = kSuccess;
   const Result decided = attempt([&] {
     messages.decide([&](const Call& call, Fate fate) {
@@ -429,19 +432,6 @@ Result Layer::decide_messages(Messages& messages, int size) {
     });
   });
   return decided == kSuccess ? left : decided;
-}
-
-Result Layer::run_messages(Messages& messages, bool apart, int size) {
-  const Result result = attempt([&] { messages.run(apart); });
-  for (const Call& call : messages.ours())
-    if (result == kSuccess) counts_.count(call.operation, message_of(call, size), Fate::ours);
-  return result;
-}
-
-Result Layer::message(Member& member, const Call& call) {
-  Messages single(member, {call});
-  const Result decided = decide_messages(single, member.size());
-  return decided == kSuccess ? run_messages(single, false, member.size()) : decided;
 }
 
 Result Layer::simulate_end(void* info) {

@@ -7,8 +7,8 @@
 // The program keeps the real library's communicators. Beside each whose ranks are all on this
 // computer and under Polypath stands a Member; whether a call is ours follows from the arguments
 // that are the same at all ranks. The collectives of one communicator in a group are all ours, or
-// all NCCL's; of its sends and receives each is for itself (messages.h), because other ranks have
-// other ones.
+// all NCCL's; of its sends and receives each is for itself (group_messages.h), because other ranks
+// have other ones.
 
 #include <functional>
 #include <map>
@@ -23,9 +23,9 @@
 #include "collective/rank/seen_gpus.h"
 #include "communicator/bootstrap/presence.h"
 #include "nccl/counts.h"
+#include "nccl/group_messages.h"
 #include "nccl/last_error.h"
 #include "nccl/member.h"
-#include "nccl/messages.h"
 #include "nccl/trial.h"
 
 namespace polypath::nccl {
@@ -104,11 +104,8 @@ class Layer {
   static Group& group();
   [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
   Result end_outermost(Group& group);
-  Result make_collectives(const CallsOfMember& of);
   Result leave_in_group(const CallsOfMember& of);
-  Result decide_messages(Messages& messages, int size);
-  Result run_messages(Messages& messages, bool apart, int size);
-  Result message(Member& member, const Call& call);
+  Result decide(GroupMessages& messages, int size);
   template <class Action>
   Result attempt(Action action);
   [[nodiscard]] std::shared_ptr<const Entry> entry_of(Comm comm) const;
@@ -131,7 +128,6 @@ class Layer {
                                           const Surroundings& around) const;
   void leave(Comm comm, bool aborts) noexcept;
   void complain(const std::string& why) noexcept;
-  [[nodiscard]] static bool are_ours(const Member& member, std::span<const Call> calls);
   Result run_ours(Member& member, std::span<const Call> calls);
   Result leave_to_nccl(const Call& call, const Entry& entry);
   Result leave_to_nccl(const Call& call, Fate fate, int size);

@@ -1,7 +1,6 @@
 #include "nccl/member.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "collective/program/mail.h"
@@ -63,12 +62,11 @@ Member::Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstra
     : around_(around),
       gpu_(gpu),
       ranks_(join(around, gpu, std::move(bootstrap), timeout)),
-      joined_(around.driver),
+      streams_(around.driver, gpu),
       rank_(ranks_->rank()),
       size_(ranks_->size()) {
   if (around.driver.name() != "sim")
-    messages_ = std::make_unique<RankMessages>(around.driver, ranks_->gpus(),
-                                               ranks_->communicator(), multiprocessors_of(around));
+    messages_ = std::make_unique<MemberMessages>(around, *ranks_, multiprocessors_of(around));
 }
 
 Member::~Member() { leave(); }
@@ -113,85 +111,11 @@ void Member::run(std::span<const Call> calls) {
   const std::scoped_lock lock(mutex_);
   // Refused before the first one is enqueued, or not at all.
   for (const Call& call : calls) ranks_->prepare(our_form(call, size_).value());
-  const StreamHandle first = tie_streams(calls);
+  std::vector<StreamHandle> streams;
+  for (const Call& call : calls) streams.push_back(stream_of(call));
+  const StreamHandle first = streams_.tie(streams);
   for (const Call& call : calls) run_in(first, call);
-  (void)tie_streams(calls);
-}
-
-StreamHandle Member::tie_streams(std::span<const Call> calls) {
-  std::set<StreamHandle> others;
-  for (const Call& call : calls) others.insert(stream_of(call));
-  const StreamHandle first = stream_of(calls.front());
-  others.erase(first);
-  if (others.empty()) return first;
-  Driver& driver = around_.driver;
-  for (const StreamHandle stream : others) {
-    driver.record(joined_.on(gpu_), stream);
-    driver.wait(first, joined_.on(gpu_));
-  }
-  driver.record(joined_.on(gpu_), first);
-  for (const StreamHandle stream : others) driver.wait(stream, joined_.on(gpu_));
-  return first;
-}
-
-// Whether a message is counted follows from what both ends know.
-Fate Member::decide(const Call& call, std::vector<MessageTask>& tasks) {
-  const Bytes bytes = message_of(call, size_);
-  const bool is_other = call.other >= 0 && call.other < size_ && call.other != rank_;
-  if (!messages_ || !is_other || bytes.value == 0) return Fate::other_kind;
-  if (bytes < Choices::kLeastMessage || !choices_.is_ours(class_of(call), bytes))
-    return Fate::faster;
-  if (around_.driver.is_capturing(stream_of(call))) return Fate::captured;
-  return begin_message(call, tasks) ? Fate::ours : Fate::not_open;
-}
-
-bool Member::begin_message(const Call& call, std::vector<MessageTask>& tasks) {
-  const bool sends = call.operation == Operation::send;
-  const void* const memory = sends ? call.send : call.receive;
-  const std::scoped_lock lock(mutex_);
-  const auto task =
-      messages_->decide({.direction = sends ? Direction::sent : Direction::received,
-                         .peer = call.other,
-                         .memory = {reinterpret_cast<std::uintptr_t>(memory)},
-                         .bytes = message_of(call, size_)});
-  if (task) tasks.push_back(*task);
-  return task.has_value();
-}
-
-bool Member::begin_copies(std::span<const Call> sends, std::span<const Call> receives,
-                          std::vector<MessageTask>& tasks) {
-  const auto fit = [&](const Call& send, const Call& receive) {
-    return message_of(send, size_) == message_of(receive, size_) && send.send != receive.receive;
-  };
-  if (!std::ranges::equal(sends, receives, fit)) return false;
-  for (std::size_t i = 0; i < sends.size(); ++i)
-    tasks.push_back(
-        messages_->copy_within({reinterpret_cast<std::uintptr_t>(sends[i].send)},
-                               {reinterpret_cast<std::uintptr_t>(receives[i].receive)},
-                               message_of(sends[i], size_)));
-  return true;
-}
-
-void Member::run_messages(std::span<const MessageTask> tasks, std::span<const Call> of, bool apart) {
-  const std::scoped_lock lock(mutex_);
-  messages_->run(tasks, tie_streams(of), apart);
-  if (!apart) (void)tie_streams(of);
-}
-
-void Member::join_messages(std::span<const Call> of) {
-  const std::scoped_lock lock(mutex_);
-  messages_->join(stream_of(of.front()));
-  (void)tie_streams(of);
-}
-
-void Member::open_memory(std::span<const Address> memory) {
-  const std::scoped_lock lock(mutex_);
-  if (messages_) messages_->open(memory);
-}
-
-void Member::close_memory() {
-  const std::scoped_lock lock(mutex_);
-  if (messages_) messages_->close();
+  (void)streams_.tie(streams);
 }
 
 std::optional<std::string> Member::problem() {

@@ -2,7 +2,6 @@
 // One rank of a communicator whose calls may be ours: its end of our collectives, beside NCCL's.
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,26 +11,13 @@
 #include <vector>
 
 #include "collective/rank/node_collectives.h"
-#include "collective/rank/rank_messages.h"
-#include "collective/rank/seen_gpus.h"
-#include "core/settings.h"
-#include "driver/driver.h"
-#include "engine/execute/events.h"
 #include "nccl/call.h"
 #include "nccl/choices.h"
-#include "nccl/counts.h"
+#include "nccl/member_messages.h"
+#include "nccl/surroundings.h"
+#include "nccl/tied_streams.h"
 
 namespace polypath::nccl {
-
-/// Where ranks of this process are: their machine, with the program's own contexts.
-struct Surroundings : RanksMachine {
-  /// The driver's handle of a program's stream, and the program's handle of a stream that the
-  /// driver has made.
-  std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;
-  std::function<Stream(StreamHandle stream)> native;
-  /// Choices are kept for other programs of this user.
-  bool keeps_choices = false;
-};
 
 /// Thread-safe.
 class Member {
@@ -69,33 +55,14 @@ class Member {
   void run(std::span<const Call> calls);
   void run(const Call& call);
 
-  // --- sends and receives ---
-
-  /// False if the GPUs of this process are simulated.
-  [[nodiscard]] bool has_messages() const { return messages_ != nullptr; }
-  /// Whose a send to or a receive of another rank is, which both ends find alike. Ours becomes a
-  /// task, and is to be run. Errors: as RankMessages::decide().
-  [[nodiscard]] Fate decide(const Call& call, std::vector<MessageTask>& tasks);
-  /// The same whatever was measured. False if both ends leave it.
-  [[nodiscard]] bool begin_message(const Call& call, std::vector<MessageTask>& tasks);
-  /// Sends of this rank to itself and what receives them, in order. False if they do not fit.
-  [[nodiscard]] bool begin_copies(std::span<const Call> sends, std::span<const Call> receives,
-                                  std::vector<MessageTask>& tasks);
-  /// Enqueues tasks that all run at the same time, of calls with these streams. `apart`: other work
-  /// that is put into these streams before join_messages() may run at the same time, too.
-  void run_messages(std::span<const MessageTask> tasks, std::span<const Call> of, bool apart);
-  void join_messages(std::span<const Call> of);
-  /// As RankMessages::open() and close(): for when a communicator is made.
-  void open_memory(std::span<const Address> memory);
-  void close_memory();
+  /// Its sends and receives; null if the GPUs of this process are simulated.
+  [[nodiscard]] MemberMessages* messages() { return messages_.get(); }
 
   /// The error that has ended this communicator; none if it goes on.
   [[nodiscard]] std::optional<std::string> problem();
   /// True for the first caller.
   [[nodiscard]] bool is_to_be_told() { return !told_.exchange(true); }
-  [[nodiscard]] bool is_idle() {
-    return ranks_->is_done() && (!messages_ || messages_->is_idle());
-  }
+  [[nodiscard]] bool is_idle() { return ranks_->is_done() && (!messages_ || messages_->is_idle()); }
   /// Ends queued work at all ranks, done or not.
   void abort();
   /// Waits for queued work, and ends this rank.
@@ -106,18 +73,15 @@ class Member {
     return around_.handle_of(gpu_, call.stream);
   }
   [[nodiscard]] PersistentCall& repeated(const Call& call);
-  /// Work in one of the calls' streams, before and after, is in order with the others. Returns the
-  /// first one.
-  StreamHandle tie_streams(std::span<const Call> calls);
   void run_in(StreamHandle stream, const Call& call) { ranks_->run(repeated(call), stream); }
 
   Surroundings around_;
   PlaceId gpu_;
   std::mutex mutex_;  ///< guards the members below
   /// Before those whose communicator they use: that is closed first.
-  std::unique_ptr<RankMessages> messages_;
+  std::unique_ptr<MemberMessages> messages_;
   std::unique_ptr<NodeCollectives> ranks_;
-  EventSet joined_;
+  TiedStreams streams_;
   std::unordered_map<std::string, PersistentCall> repeated_;  ///< by all that a call says
   int rank_, size_;
   Choices choices_;

@@ -82,7 +82,7 @@ class Trial {
     synchronize();
     Choices choices;
     for (const Timed& timed : all) choices.add(timed.of, sample_of(timed));
-    if (member_.has_messages() && real_.Send != nullptr && real_.Recv != nullptr)
+    if (member_.messages() != nullptr && real_.Send != nullptr && real_.Recv != nullptr)
       add_messages(choices, limit);
     return choices;
   }
@@ -97,7 +97,7 @@ class Trial {
   // messages of ours under way.
   void add_messages(Choices& choices, Bytes limit) {
     if (limit < kBytesOfMessages.front()) return;
-    member_.open_memory(memory_);
+    member_.messages()->open(memory_);
     for (const Bytes bytes : kBytesOfMessages) {
       if (bytes > limit) break;
       const auto one = time_messages(Pattern::pairs, bytes);
@@ -105,7 +105,7 @@ class Trial {
       if (!one || !all) break;
       choices.add({Operation::send}, one->real / one->ours < all->real / all->ours ? *one : *all);
     }
-    member_.close_memory();
+    member_.messages()->close();
   }
   // None if memory cannot be opened to other ranks.
   [[nodiscard]] std::optional<Sample> time_messages(Pattern pattern, Bytes bytes) {
@@ -149,8 +149,8 @@ class Trial {
     const auto by_us = [&] {
       std::vector<MessageTask> tasks;
       for (const Call& call : calls)
-        timed.is_whole = member_.begin_message(call, tasks) && timed.is_whole;
-      if (!tasks.empty()) member_.run_messages(tasks, calls, false);
+        timed.is_whole = member_.messages()->begin(call, tasks) && timed.is_whole;
+      if (!tasks.empty()) member_.messages()->run(tasks, calls, false);
     };
     by_nccl(), by_us();
     for (int round = 0; round < kRounds; ++round) {
@@ -173,7 +173,8 @@ class Trial {
   Bytes allocate(Bytes most) {
     Bytes limit = std::min(most, kMessages.back());
     const auto make = [&] {
-      for (int i = 0; i < 2; ++i) memory_.push_back(driver_.allocate_shareable(member_.gpu(), limit));
+      for (int i = 0; i < 2; ++i)
+        memory_.push_back(driver_.allocate_shareable(member_.gpu(), limit));
     };
     while (limit >= kMessages.front() && !ignore_errors(make))
       give_back(), limit = Bytes{limit.value / 8};

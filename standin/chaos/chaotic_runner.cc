@@ -11,6 +11,7 @@
 #include "standin/chaos/message_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
+#include "standin/state/pass_kernel.h"
 
 namespace polypath::standin::chaos {
 namespace {
@@ -180,17 +181,21 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 }
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
-  return name == messages_kernel().name || mail_kind_of(name).has_value();
+  return name == messages_kernel().name || name == kPassKernel || mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
-  const bool is_mail = mail_kind_of(kernel.name).has_value();
-  std::vector<Place> memory;
-  for (const std::uint64_t address :
-       is_mail ? addresses_of_mail(kernel) : HostMessages::memory_of(kernel.words))
-    memory.push_back(address == 0 ? Place{} : end_of({address}, Bytes{1}, "memory").place);
-  if (is_mail) return std::make_unique<MailKernel>(kernel, std::move(memory));
-  return std::make_unique<MessageKernel>(kernel, std::move(memory));
+  const auto places = [&](const std::vector<std::uint64_t>& addresses) {
+    std::vector<Place> memory;
+    for (const std::uint64_t address : addresses)
+      memory.push_back(address == 0 ? Place{} : end_of({address}, Bytes{1}, "memory").place);
+    return memory;
+  };
+  if (kernel.name == kPassKernel)
+    return std::make_unique<PassKernel>(kernel, places(PassKernel::memory_of(kernel)));
+  if (mail_kind_of(kernel.name))
+    return std::make_unique<MailKernel>(kernel, places(addresses_of_mail(kernel)));
+  return std::make_unique<MessageKernel>(kernel, places(HostMessages::memory_of(kernel.words)));
 }
 
 void ChaoticRunner::run(const KernelWork& kernel, StreamHandle stream) {

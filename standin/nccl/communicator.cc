@@ -7,7 +7,9 @@
 #include <cstring>
 #include <thread>
 
+#include "driver/cuda/cuda_types.h"
 #include "standin/nccl/driver.h"
+#include "standin/state/pass_kernel.h"
 
 namespace polypath::standin {
 namespace {
@@ -43,6 +45,19 @@ void reduce(int type, std::byte* sum, const std::byte* other, std::size_t bytes)
 
 unsigned long long address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+int launch(std::array<std::uint64_t, kPassWords>& words, void* stream) {
+  static void* const function = [] {
+    void *module = nullptr, *found = nullptr;
+    (void)cuModuleLoadData(&module, kPassKernel),
+        (void)cuModuleGetFunction(&found, module, kPassKernel);
+    return found;
+  }();
+  std::size_t bytes = sizeof words;
+  std::array<void*, 5> extra = {cuda::kParameterBuffer, words.data(), cuda::kParameterBufferSize,
+                                &bytes, cuda::kParametersEnd};
+  return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, extra.data());
 }
 
 bool is_capturing(void* stream) {
@@ -193,19 +208,15 @@ int NcclCommunicator::pass_piece(const NcclCall& call, std::size_t at, std::size
   auto& lanes = meeting_.contents()->lanes;
   Rendezvous::Lane& shared = sends ? lanes[own][other] : lanes[other][own];
   const std::uint32_t piece = ++lane.pieces;
-  const auto wait = [&](std::uint32_t& word, std::uint32_t value) {
-    return cuStreamWaitValue32_v2(lane.stream, address_of(&word), value, 0);
-  };
-  const auto write = [&](std::uint32_t& word) {
-    return cuStreamWriteValue32_v2(lane.stream, address_of(&word), piece, 0);
-  };
-  if (sends)
-    return wait(shared.has_received, piece - 1) |
-           cuMemcpyDtoHAsync_v2(shared.piece.data(), call.from + at, bytes, lane.stream) |
-           write(shared.has_sent);
-  return wait(shared.has_sent, piece) |
-         cuMemcpyHtoDAsync_v2(call.to + at, shared.piece.data(), bytes, lane.stream) |
-         write(shared.has_received);
+  const unsigned long long there = address_of(shared.piece.data());
+  std::array<std::uint64_t, kPassWords> words{};
+  words[kPassBytes] = bytes;
+  words[kPassAwaits] = sends ? piece - 1 : piece, words[kPassSignals] = piece;
+  words[kPassSource] = sends ? call.from + at : there;
+  words[kPassDestination] = sends ? there : call.to + at;
+  words[kPassAwaited] = address_of(sends ? &shared.has_received : &shared.has_sent);
+  words[kPassSignal] = address_of(sends ? &shared.has_sent : &shared.has_received);
+  return launch(words, lane.stream);
 }
 
 int NcclCommunicator::begin_message(const NcclCall& call) {

@@ -5,8 +5,8 @@
 // shared memory, signals that, waits for the bytes that it needs of the others, has the result made
 // there, copies it into the output, and signals that. The host does not wait, so that one thread
 // may have several ranks; ranks whose calls differ wait for each other for ever, or get wrong
-// results, as with the real one. Messages between two ranks have a stream for each rank and direction,
-// so that those of a group go at the same time.
+// results, as with the real one. Messages between two ranks have a stream for each rank and
+// direction, so that those of a group go at the same time.
 
 #include <array>
 #include <cstdint>
@@ -54,7 +54,8 @@ class NcclCommunicator {
   [[nodiscard]] bool begin();
   /// Enqueues it; the driver's result.
   int run(const NcclCall& call);
-  /// The two halves of a message, which cannot be captured: later work in its stream comes after it from the second one on.
+  /// The two halves of a message, which cannot be captured: later work in its stream comes after it
+  /// from the second one on.
   int begin_message(const NcclCall& call);
   int end_message(const NcclCall& call);
   /// The name, rank and size of this rank's part; no name without one.

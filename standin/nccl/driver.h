@@ -14,6 +14,10 @@ int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamIsCapturing(void* stream, int* status);
 int cuStreamDestroy_v2(void* stream);
 int cuStreamWaitEvent(void* stream, void* event, unsigned flags);
+int cuModuleLoadData(void** module, const void* image);
+int cuModuleGetFunction(void** function, void* module, const char* name);
+int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                   unsigned, void* stream, void** parameters, void** extra);
 int cuEventCreate(void** event, unsigned flags);
 int cuEventDestroy_v2(void* event);
 int cuEventRecord(void* event, void* stream);

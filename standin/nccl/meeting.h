@@ -11,7 +11,7 @@
 namespace polypath::standin {
 
 inline constexpr int kMostRanks = 8;
-inline constexpr std::size_t kSlot = std::size_t{1} << 20;  ///< bytes of a rank's piece
+inline constexpr std::size_t kSlot = std::size_t{1} << 20;         ///< bytes of a rank's piece
 inline constexpr std::size_t kMessageSlot = std::size_t{1} << 18;  ///< of a piece of a message
 
 /// A file in memory, mapped. All of it is zero at first.

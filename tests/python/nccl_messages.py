@@ -148,10 +148,7 @@ def random_pairs(rank: Rank, chance: random.Random) -> None:
 def both_ways(rank: Rank, chance: random.Random) -> None:
     """Let neighbours exchange, as stages of a pipeline do: one in a group, one call by call."""
     for number in range(ROUNDS):
-        data = {
-            pair: chance.randbytes(some_size(chance))
-            for pair in ((0, 1), (1, 0))
-        }
+        data = {pair: chance.randbytes(some_size(chance)) for pair in ((0, 1), (1, 0))}
         if rank.number == 0 or (rank.number == 1 and number % 2 == 0):
             exchange(rank, data, random.Random(rank.number))
         elif rank.number == 1:

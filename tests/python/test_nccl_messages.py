@@ -68,7 +68,9 @@ def run(folder: Path, which: list[str], ranks: int, seed: int, **more: str) -> d
 
 
 @pytest.mark.parametrize(("ranks", "seed"), [(2, 1), (2, 2), (3, 3), (4, 4)])
-def test_messages_of_processes_are_ours_and_right(tmp_path: Path, ranks: int, seed: int, cache: str) -> None:
+def test_messages_of_processes_are_ours_and_right(
+    tmp_path: Path, ranks: int, seed: int, cache: str
+) -> None:
     counted = run(tmp_path, [str(rank) for rank in range(ranks)], ranks, seed, XDG_CACHE_HOME=cache)
 
     assert counted["Polypath"] > 0
@@ -77,7 +79,9 @@ def test_messages_of_processes_are_ours_and_right(tmp_path: Path, ranks: int, se
 
 
 @pytest.mark.parametrize(("ranks", "seed"), [(2, 5), (3, 6), (4, 7)])
-def test_messages_of_threads_are_ours_and_right(tmp_path: Path, ranks: int, seed: int, cache: str) -> None:
+def test_messages_of_threads_are_ours_and_right(
+    tmp_path: Path, ranks: int, seed: int, cache: str
+) -> None:
     counted = run(tmp_path, ["threads"], ranks, seed, XDG_CACHE_HOME=cache)
 
     assert counted["Polypath"] > 0
@@ -92,9 +96,7 @@ def test_one_thread_may_have_all_ranks(tmp_path: Path, ranks: int, seed: int, ca
 
 def test_without_a_measurement_messages_are_nccls(tmp_path: Path) -> None:
     here = str(tmp_path)
-    counted = run(
-        tmp_path, ["0", "1"], 2, 1, POLYPATH_NCCL_MEASURED="64K", XDG_CACHE_HOME=here
-    )
+    counted = run(tmp_path, ["0", "1"], 2, 1, POLYPATH_NCCL_MEASURED="64K", XDG_CACHE_HOME=here)
 
     assert "Polypath" not in counted
 

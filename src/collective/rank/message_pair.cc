@@ -59,17 +59,18 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
   return task_of(message, decision);
 }
 
-MessageTask MessagePair::task_of(const PairMessage& message, const MessageRing::Decision& decision) {
+MessageTask MessagePair::task_of(const PairMessage& message,
+                                 const MessageRing::Decision& decision) {
   const std::uint64_t number = decision.number;
-  MessageTask task{.bytes = message.bytes,
-                   .signal = ends_.peer_flags +
-                             message_flag_offset(ends_.rank, opposite(message.direction), number),
-                   .awaited = ends_.flags +
-                              message_flag_offset(ends_.peer, message.direction, number),
-                   .value = static_cast<std::uint32_t>(number),
-                   .direction = message.direction,
-                   .peer = ends_.peer,
-                   .number = number};
+  MessageTask task{
+      .bytes = message.bytes,
+      .signal =
+          ends_.peer_flags + message_flag_offset(ends_.rank, opposite(message.direction), number),
+      .awaited = ends_.flags + message_flag_offset(ends_.peer, message.direction, number),
+      .value = static_cast<std::uint32_t>(number),
+      .direction = message.direction,
+      .peer = ends_.peer,
+      .number = number};
   if (!decision.is_first) copy_by_this_end(task, message, decision.other.memory);
   return task;
 }

@@ -23,7 +23,7 @@ struct PairMessage {
 
 /// What this end does for a message that is made.
 struct MessageTask {
-  bool copies = false;  ///< else the other end does
+  bool copies = false;                    ///< else the other end does
   Address source = {}, destination = {};  ///< of a copy
   PlaceId source_place = {}, destination_place = {};
   Bytes bytes = {};
@@ -83,7 +83,8 @@ class MessagePair {
     return direction == Direction::sent ? sent_ : received_;
   }
   [[nodiscard]] bool has_flag(const Lane& lane) const;
-  [[nodiscard]] MessageTask task_of(const PairMessage& message, const MessageRing::Decision& decision);
+  [[nodiscard]] MessageTask task_of(const PairMessage& message,
+                                    const MessageRing::Decision& decision);
   void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word) const;
 
   Ends ends_;

@@ -69,7 +69,8 @@ std::byte* MessageSegment::pair_with(int peer) const {
 }
 
 std::byte* MessageSegment::ring(int from, int to) const {
-  std::byte* const first = pair_with(from == rank_ ? to : from) + rounded(HandleBoard::bytes_for(2));
+  std::byte* const first =
+      pair_with(from == rank_ ? to : from) + rounded(HandleBoard::bytes_for(2));
   return from < to ? first : first + kRingBytes;
 }
 
@@ -87,6 +88,8 @@ void MessageSegment::leave() { seat(rank_).has_left.store(1, std::memory_order_r
 bool MessageSegment::has_left(int rank) const {
   return seat(rank).has_left.load(std::memory_order_acquire) != 0;
 }
-bool MessageSegment::lives(int rank) const { return memory_.is_held(static_cast<std::size_t>(rank)); }
+bool MessageSegment::lives(int rank) const {
+  return memory_.is_held(static_cast<std::size_t>(rank));
+}
 
 }  // namespace polypath

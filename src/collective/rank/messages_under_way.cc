@@ -17,8 +17,7 @@ constexpr std::chrono::seconds kGrace{1};
 }  // namespace
 
 MessagesUnderWay::~MessagesUnderWay() {
-  for (const Launch& launch : launches_)
-    ignore_errors([&] { driver_.destroy_event(launch.end); });
+  for (const Launch& launch : launches_) ignore_errors([&] { driver_.destroy_event(launch.end); });
   for (const EventHandle event : spare_) ignore_errors([&] { driver_.destroy_event(event); });
 }
 

@@ -10,7 +10,7 @@ namespace polypath {
 
 PeerRegistration::PeerRegistration(Driver& driver, PlaceId gpu, int local, HandleBoard notices,
                                    AgreementRing offers)
-    :       local_(local), allocations_(driver, gpu, std::move(notices)), agreements_(offers) {}
+    : local_(local), allocations_(driver, gpu, std::move(notices)), agreements_(offers) {}
 
 // All addresses are looked at, so that memory that is not registered yet will be.
 PeerRegistration::Wanted PeerRegistration::words_of(const Addresses& own, bool at_once) {

@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "collective/rank/ending.h"
-#include "collective/rank/rank_memory.h"
 #include "collective/rank/timeouts.h"
 #include "communicator/watcher.h"
 #include "core/error.h"
@@ -15,82 +14,41 @@
 #include "kernels/messages.h"
 
 namespace polypath {
-namespace {
-
-constexpr Bytes kFlagsAt{kMessageStateBytes}, kFlag{sizeof(std::uint32_t)};
-constexpr std::uint64_t kOfBlock = 128 << 10;  // a block has so much to do at least
-
-KernelMemory part(Address address, PlaceId place, Bytes bytes, bool writes) {
-  return {.address = address, .place = place, .bytes = bytes, .writes = writes};
-}
-
-}  // namespace
 
 RankMessages::RankMessages(Driver& driver, const std::vector<PlaceId>& gpus,
                            Communicator& communicator, unsigned multiprocessors)
     : driver_(driver),
-      gpus_(gpus),
       communicator_(communicator),
       rank_(communicator.rank()),
-      multiprocessors_(std::max(multiprocessors, 2U)),
+      watcher_(Watcher::of_process()),
       segment_(communicator),
-      flags_(gpus.size()),
+      launcher_(std::make_unique<MessageLauncher>(driver, gpus, communicator, multiprocessors)),
       under_way_(std::make_shared<MessagesUnderWay>(
           driver, gpu(), communicator, segment_,
           [this](const MessageTask& task) { return pair(task.peer).has_other_come(task); })),
       begun_(driver) {
-  try {
-    kernel_ = driver_.load_kernel(gpu(), messages_kernel());
-    exchange_flags();
-  } catch (...) {
-    give_back();
-    throw;
-  }
-  make_pairs();
-  Watcher::of_process()->add(under_way_);
+  for (int peer = 0; peer < communicator.size(); ++peer)
+    pairs_.push_back(peer == rank_ ? nullptr : make_pair_with(peer));
+  watcher_->add(under_way_);
   communicator_.on_abort([this] { release_when_aborted(); });
 }
 
 RankMessages::~RankMessages() {
   if (release_.joinable()) release_.join();
-  pairs_.clear();
-  give_back();
-}
-
-void RankMessages::give_back() noexcept {
   for (const StreamHandle stream : side_streams_)
     ignore_errors([&] { driver_.destroy_stream(stream); });
-  if (kernel_.value != 0) ignore_errors([&] { driver_.unload_kernel(kernel_); });
-  for (std::size_t peer = 0; peer < flags_.size(); ++peer)
-    if (static_cast<int>(peer) != rank_ && flags_[peer].value != 0)
-      ignore_errors([&] { driver_.release_import(flags_[peer]); });
-  if (state_.value != 0) ignore_errors([&] { driver_.free(state_); });
 }
 
-void RankMessages::exchange_flags() {
-  state_ = driver_.allocate_zeros(gpu(), kFlagsAt + message_flag_bytes(communicator_.size()));
-  const auto all = all_gather_by(communicator_)(driver_.export_memory(state_));
-  for (int peer = 0; peer < communicator_.size(); ++peer) {
-    const auto of = static_cast<std::size_t>(peer);
-    flags_[of] = peer == rank_ ? state_ : import_of_rank(driver_, peer, all[of], gpu());
-  }
-}
-
-void RankMessages::make_pairs() {
-  for (int peer = 0; peer < communicator_.size(); ++peer) {
-    pairs_.emplace_back();
-    if (peer == rank_) continue;
-    const MessagePair::Ends ends{.rank = rank_,
-                                 .peer = peer,
-                                 .gpu = gpu(),
-                                 .peer_gpu = gpus_[static_cast<std::size_t>(peer)],
-                                 .flags = state_ + kFlagsAt,
-                                 .peer_flags = flags_[static_cast<std::size_t>(peer)] + kFlagsAt};
-    pairs_.back() =
-        std::make_unique<MessagePair>(driver_, segment_, ends, [this](std::uint64_t launch) {
-          return under_way_->is_over(launch);
-        });
-  }
+std::unique_ptr<MessagePair> RankMessages::make_pair_with(int peer) {
+  const MessagePair::Ends ends{.rank = rank_,
+                               .peer = peer,
+                               .gpu = gpu(),
+                               .peer_gpu = launcher_->gpu_of(peer),
+                               .flags = launcher_->flags_of(rank_),
+                               .peer_flags = launcher_->flags_of(peer)};
+  return std::make_unique<MessagePair>(driver_, segment_, ends, [this](std::uint64_t launch) {
+    return under_way_->is_over(launch);
+  });
 }
 
 void RankMessages::await_slot(const PairMessage& message) {
@@ -134,7 +92,7 @@ void RankMessages::run(std::span<const MessageTask> tasks, StreamHandle stream, 
     communicator_.abort(error.what(), error.code());
     throw;
   }
-  Watcher::of_process()->wake();
+  watcher_->wake();
 }
 
 // Launches of one group must not wait for each other, no more than its tasks.
@@ -157,41 +115,10 @@ void RankMessages::enqueue(std::span<const MessageTask> tasks, StreamHandle stre
 void RankMessages::launch(std::span<const MessageTask> tasks, StreamHandle stream) {
   std::vector<MessageTask> ordered(tasks.begin(), tasks.end());
   std::ranges::stable_partition(ordered, &MessageTask::copies);
-  driver_.run(request_of(ordered), stream);
+  launcher_->launch(ordered, stream);
   const std::uint64_t number = under_way_->add(ordered, stream);
   for (const MessageTask& each : ordered)
     if (each.peer != rank_) pair(each.peer).note_launched(each, number);
-}
-
-KernelRequest RankMessages::request_of(std::span<const MessageTask> tasks) const {
-  std::vector<MessageValues> values;
-  std::vector<KernelMemory> memory{part(state_, gpu(), Bytes{kMessageStateBytes}, true)};
-  std::size_t copies = 0;
-  Bytes largest{1};
-  for (const MessageTask& each : tasks) {
-    values.push_back({.bytes = each.bytes, .value = each.value});
-    if (each.copies) {
-      ++copies, largest = std::max(largest, each.bytes);
-      memory.push_back(part(each.source, each.source_place, each.bytes, false));
-      memory.push_back(part(each.destination, each.destination_place, each.bytes, true));
-    }
-    const PlaceId theirs = gpus_[static_cast<std::size_t>(each.peer)];
-    memory.push_back(part(each.signal, theirs, kFlag, true));
-    memory.push_back(part(each.awaited, gpu(), kFlag, false));
-  }
-  const unsigned blocks = blocks_of_copy(copies, largest);
-  return {.kernel = kernel_,
-          .gpu = gpu(),
-          .memory = std::move(memory),
-          .values = message_values(copies, values, blocks),
-          .shape = message_shape(copies, blocks)};
-}
-
-unsigned RankMessages::blocks_of_copy(std::size_t copies, Bytes largest) const {
-  const std::uint64_t useful = (largest.value + kOfBlock - 1) / kOfBlock;
-  const std::uint64_t all = multiprocessors_ - 1;
-  return static_cast<unsigned>(
-      std::clamp<std::uint64_t>(all / std::max<std::size_t>(copies, 1), 1, useful));
 }
 
 // Memory is imported between two exchanges, in which all ranks wait for each other.
@@ -215,7 +142,7 @@ void RankMessages::close() {
 }
 
 bool RankMessages::have_all_left() const {
-  for (int peer = 0; peer < static_cast<int>(gpus_.size()); ++peer)
+  for (int peer = 0; peer < communicator_.size(); ++peer)
     if (peer != rank_ && !segment_.has_left(peer) && segment_.lives(peer)) return false;
   return true;
 }
@@ -230,17 +157,16 @@ void RankMessages::leave() noexcept {
   const auto have_gone = [&] { return ignore_errors(check) || have_all_left(); };
   if (is_settled && await_end(have_gone, check, kPeerTimeout)) return;
   log(LogLevel::warning, "memory of messages stays in use: what is queued does not end");
-  state_ = {}, kernel_ = {}, side_streams_.clear();
-  std::ranges::fill(flags_, Address{});
+  (void)launcher_.release(), side_streams_.clear();
   for (auto& each : pairs_) (void)each.release();
 }
 
 // The abort callback must not block. If no thread can be created, waits on the GPU stay.
 void RankMessages::release_when_aborted() {
+  if (!launcher_) return;
   try {
-    release_ = std::thread([this] {
-      ignore_errors([&] { driver_.signal(state_ + Bytes{4 * kMessagesAbandoned}, gpu(), 1); });
-    });
+    release_ =
+        std::thread([launcher = launcher_.get()] { ignore_errors([&] { launcher->abandon(); }); });
   } catch (const std::system_error& error) {
     log(LogLevel::warning, fmt::format("what waits on the GPU is not released: {}", error.what()));
   }

@@ -15,9 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "collective/rank/message_launcher.h"
 #include "collective/rank/message_pair.h"
 #include "collective/rank/messages_under_way.h"
 #include "communicator/communicator.h"
+#include "communicator/watcher.h"
 #include "engine/execute/events.h"
 
 namespace polypath {
@@ -60,31 +62,24 @@ class RankMessages {
 
  private:
   [[nodiscard]] MessagePair& pair(int peer) { return *pairs_[static_cast<std::size_t>(peer)]; }
-  [[nodiscard]] PlaceId gpu() const { return gpus_[static_cast<std::size_t>(rank_)]; }
-  void exchange_flags();
-  void make_pairs();
+  [[nodiscard]] PlaceId gpu() const { return launcher_->gpu_of(rank_); }
+  [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer);
   void await_slot(const PairMessage& message);
   [[nodiscard]] StreamHandle side_stream(std::size_t number);
   void enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart);
   void launch(std::span<const MessageTask> tasks, StreamHandle stream);
-  [[nodiscard]] KernelRequest request_of(std::span<const MessageTask> tasks) const;
-  [[nodiscard]] unsigned blocks_of_copy(std::size_t copies, Bytes largest) const;
   void release_when_aborted();
   [[nodiscard]] bool have_all_left() const;
-  void give_back() noexcept;
 
   Driver& driver_;
-  std::vector<PlaceId> gpus_;
   Communicator& communicator_;
   int rank_;
-  unsigned multiprocessors_;
+  std::shared_ptr<Watcher> watcher_;
   MessageSegment segment_;
-  Address state_;              ///< of the kernel, and behind it this rank's flags
-  std::vector<Address> flags_;  ///< by rank, as this one reaches them
+  std::unique_ptr<MessageLauncher> launcher_;
   std::shared_ptr<MessagesUnderWay> under_way_;
   std::vector<std::unique_ptr<MessagePair>> pairs_;  ///< by rank; none of this one
   EventSet begun_;
-  KernelHandle kernel_;
   std::vector<StreamHandle> side_streams_;
   std::thread release_;
 };

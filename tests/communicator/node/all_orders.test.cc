@@ -165,7 +165,9 @@ struct Messages {
   Memory memory = zeros(Ring::bytes());
   std::array<std::vector<Seen>, 2> seen = {};  ///< by end
 
-  static std::uint64_t memory_of(std::size_t end, std::uint64_t number) { return 10 * number + end; }
+  static std::uint64_t memory_of(std::size_t end, std::uint64_t number) {
+    return 10 * number + end;
+  }
   // Each end may be unwilling at any message.
   void pass(std::size_t end, int count) {
     Ring ring(memory.data(), static_cast<typename Ring::End>(end));

@@ -5,32 +5,28 @@
 // NCCL's may run at the same time: what a program puts into a group waits for nothing else in it.
 
 #include <functional>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "nccl/member.h"
 
 namespace polypath::nccl {
 
-[[nodiscard]] inline bool is_message(const Call& call) {
-  return call.operation == Operation::send || call.operation == Operation::receive;
-}
-
-class Messages {
+class GroupMessages {
  public:
   /// Makes a call NCCL's.
   using Leave = std::function<void(const Call& call, Fate fate)>;
 
   /// `member` outlives it.
-  Messages(Member& member, std::vector<Call> calls) : member_(member), calls_(std::move(calls)) {}
+  GroupMessages(Member& member, std::vector<Call> calls)
+      : member_(member), calls_(std::move(calls)) {}
 
-  /// Decides whose each is. Errors: as Member::decide().
+  /// Decides whose each is. Errors: as MemberMessages::decide().
   void decide(const Leave& leave);
-  /// Enqueues ours. `apart`: NCCL's calls may come before join(), and run at the same time.
-  void run(bool apart);
+  /// Enqueues ours, and counts them. `apart`: NCCL's calls may come before join(), and run at the
+  /// same time.
+  void run(bool apart, Counts& counts);
   void join();
-  /// Those that are ours.
-  [[nodiscard]] std::span<const Call> ours() const { return ours_; }
 
  private:
   void decide_copies(const Leave& leave);
