@@ -2,7 +2,8 @@
 
 RANK is a number, `threads` for all ranks as threads of this process, or `one` for all of them in
 one thread. What is sent follows from the seed, and so all ranks know it. Prints "right" if every
-byte is.
+byte is. With the word `gpus` it runs on GPUs and the real NCCL: what only the stand-in refuses is
+left out.
 """
 
 from __future__ import annotations
@@ -278,7 +279,8 @@ ALL = (
 def be_rank(rank: Rank, seed: int) -> None:
     """Make all exchanges."""
     for number, each in enumerate(ALL):
-        each(rank, random.Random(1000 * seed + number))
+        if each is not captured or "gpus" not in sys.argv:
+            each(rank, random.Random(1000 * seed + number))
 
 
 def be_left_alone(rank: Rank, seed: int) -> None:
