@@ -82,6 +82,7 @@ NcclCommunicator::~NcclCommunicator() {
   if (meeting_.contents() == nullptr) return;
   for (int i = 0; i < 60'000 && !is_done(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (tied_ != nullptr) cuEventDestroy_v2(tied_);
   for (const auto& direction : lanes_)
     for (const Lane& lane : direction)
       if (lane.stream != nullptr) cuStreamDestroy_v2(lane.stream), cuEventDestroy_v2(lane.event);
@@ -199,6 +200,20 @@ NcclCommunicator::Lane& NcclCommunicator::lane_of(const NcclCall& call) {
   (void)cuStreamCreate(&lane.stream, 1), (void)cuEventCreate(&lane.event, 2);
   (void)cuCtxPopCurrent_v2(&popped);
   return lane;
+}
+
+int NcclCommunicator::tie(const std::set<void*>& streams) {
+  if (streams.size() < 2) return 0;
+  void *const first = *streams.begin(), *popped = nullptr;
+  int failed = cuCtxPushCurrent_v2(context_);
+  if (tied_ == nullptr) failed |= cuEventCreate(&tied_, 2);
+  failed |= cuCtxPopCurrent_v2(&popped);
+  for (void* const stream : streams)
+    failed |= cuEventRecord(tied_, stream) | cuStreamWaitEvent(first, tied_, 0);
+  failed |= cuEventRecord(tied_, first);
+  for (void* const stream : streams)
+    if (stream != first) failed |= cuStreamWaitEvent(stream, tied_, 0);
+  return failed;
 }
 
 int NcclCommunicator::pass_piece(const NcclCall& call, std::size_t at, std::size_t bytes) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class NcclCommunicator {
   /// from the second one on.
   int begin_message(const NcclCall& call);
   int end_message(const NcclCall& call);
+  /// Work already in one of the streams comes before later work in any of them.
+  int tie(const std::set<void*>& streams);
   /// The name, rank and size of this rank's part; no name without one.
   struct Part {
     std::string name;
@@ -94,7 +97,7 @@ class NcclCommunicator {
   Rendezvous meeting_;
   int rank_, size_;
   int device_ = 0;
-  void* context_ = nullptr;
+  void *context_ = nullptr, *tied_ = nullptr;
   std::array<std::array<Lane, kMostRanks>, 2> lanes_;  ///< sent and received, by rank
   std::uint32_t pieces_ = 0;
   int splits_ = 0;

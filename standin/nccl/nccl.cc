@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -147,12 +149,16 @@ int ncclGroupEnd() {
       threads.emplace_back([begin, &is_well] { is_well = begin() && is_well; });
   }
   const auto calls = std::exchange(all.calls, {});
+  std::map<Comm, std::set<void*>> streams;
+  for (const auto& [comm, call] : calls) streams[comm].insert(call.stream);
+  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
   for (const auto& [comm, call] : calls)
     if (!is_message(call.movement)) is_well = comm->run(call) == 0 && is_well;
   for (const auto& [comm, call] : calls)
     if (is_message(call.movement)) is_well = comm->begin_message(call) == 0 && is_well;
   for (const auto& [comm, call] : calls)
     if (is_message(call.movement)) is_well = comm->end_message(call) == 0 && is_well;
+  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
   return is_well ? kSuccess : kSystemError;
 }
 

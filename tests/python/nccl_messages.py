@@ -242,6 +242,31 @@ def queued(rank: Rank, chance: random.Random) -> None:
     must(driver.cuMemFreeHost(Value(host)))
 
 
+def in_two_streams(rank: Rank, chance: random.Random) -> None:
+    """Send in one stream and receive in another, in one group: what comes later waits for both."""
+    size, peer, driver = 1 << 20, 1 - rank.number, rank.gpu.driver
+    data = [[chance.randbytes(size), chance.randbytes(size)] for _ in range(ROUNDS)]
+    if rank.number > 1:
+        return
+    host, own, other = pinned(rank, 2 * size), rank.gpu.stream, Value()
+    must(driver.cuStreamCreate(ctypes.byref(other), 1))
+    given, taken = Value(host), Value(host + size)
+    for of_round in data:
+        ctypes.memmove(host, of_round[rank.number], size)
+        to = ctypes.c_uint64(rank.sent.address.value)
+        of = ctypes.c_uint64(rank.received.address.value)
+        must(driver.cuMemcpyHtoDAsync_v2(to, given, ctypes.c_size_t(size), other))
+        with rank.group():
+            must(rank.nccl.ncclSend(rank.sent.at(0), size, UINT8, peer, rank.comm, own))
+            must(rank.nccl.ncclRecv(rank.received.at(0), size, UINT8, peer, rank.comm, other))
+        must(driver.cuMemcpyDtoHAsync_v2(taken, of, ctypes.c_size_t(size), own))
+        must(driver.cuStreamSynchronize(own))
+        assert ctypes.string_at(host + size, size) == of_round[peer]
+    must(driver.cuStreamSynchronize(other))
+    must(driver.cuStreamDestroy_v2(other))
+    must(driver.cuMemFreeHost(Value(host)))
+
+
 def captured(rank: Rank, chance: random.Random) -> None:
     """Capture a message: it is NCCL's, and the stand-in refuses it. Later ones are as before."""
     graph, driver, nccl = Value(), rank.gpu.driver, rank.nccl
@@ -271,6 +296,7 @@ ALL = (
     uneven,
     with_collectives,
     queued,
+    in_two_streams,
     captured,
     with_other_memory,
 )
