@@ -16,6 +16,7 @@ double gain_of(const Sample& sample) { return sample.real / sample.ours; }
 
 CallClass class_of(const Call& call) {
   const bool is_usual = call.type == kFloat32 && call.reduction == kSum;
+  if (call.operation == Operation::receive) return {Operation::send};
   return {call.operation, !reduces(call.operation) || is_usual};
 }
 

@@ -15,7 +15,8 @@
 namespace polypath::nccl {
 
 /// Calls that are taken to be as fast as each other: the operation and, where something is reduced,
-/// whether that is a sum of float32, for which kernels have code of their own.
+/// whether that is a sum of float32, for which kernels have code of their own. A receive is of the
+/// class of the send that it belongs to.
 struct CallClass {
   Operation operation = Operation::all_reduce;
   bool is_usual_sum = true;
@@ -35,6 +36,8 @@ class Choices {
   /// graph (results/h200x2/nccl.json).
   static constexpr double kLeastGain = 1.05, kLeastGainOfShort = 1;
   static constexpr Bytes kShort = 256_KiB;
+  /// Of sends, shorter ones are never measured.
+  static constexpr Bytes kLeastMessage = 1_MiB;
 
   /// Samples come in the order of their sizes.
   void add(const CallClass& of, const Sample& sample) { samples_[of].push_back(sample); }

@@ -13,6 +13,8 @@ const char* text_of(Fate fate) {
     case Fate::in_group: return "NCCL: several calls of one group";
     case Fate::elsewhere: return "NCCL: ranks on other computers, or without Polypath";
     case Fate::communicator: return "NCCL: a communicator that is not served";
+    case Fate::not_open: return "NCCL: memory that the other rank does not know yet";
+    case Fate::captured: return "NCCL: a message that is captured";
     case Fate::failed: return "NCCL: it could not be made here";
   }
   return "";

@@ -19,8 +19,10 @@ enum class Fate {
   elsewhere,     ///< ranks on other computers, or without Polypath
   communicator,  ///< the communicator is none that we serve
   failed,        ///< ours could not be made
+  not_open,      ///< of a message, whose memory is not known to the other rank yet
+  captured,      ///< of a message, which becomes part of a graph
 };
-inline constexpr int kFates = 7;
+inline constexpr int kFates = 9;
 /// For people: "NCCL, which is as fast or faster".
 const char* text_of(Fate fate);
 

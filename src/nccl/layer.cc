@@ -80,6 +80,14 @@ Fate fate_of(const Member& member, const Call& call) {
   return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
 }
 
+// All collectives of one communicator, in their order, ours or NCCL's.
+bool are_ours(const Member& member, std::span<const Call> calls) {
+  return std::ranges::all_of(calls, [&](const Call& call) {
+    const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
+    return member.is_ours(call) && (calls.size() == 1 || is_long);
+  });
+}
+
 }  // namespace
 
 Layer::Group& Layer::group() {
@@ -269,10 +277,11 @@ std::optional<Choices> Layer::measured_for(const std::vector<int>& gpus) const {
 std::string Layer::circumstances(const std::vector<int>& gpus, const Surroundings& around) const {
   int version = 0;
   if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);
-  return fmt::format("Polypath {}, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
-                     POLYPATH_VERSION_TEXT, version, around.machine.name,
-                     Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
-                     around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
+  return fmt::format(
+      "Polypath {} with messages, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
+      POLYPATH_VERSION_TEXT, version, around.machine.name,
+      Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
+      around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
 }
 
 void Layer::leave(Comm comm, bool aborts) noexcept {
@@ -313,12 +322,31 @@ Result Layer::async_error(Comm comm, Result* error) {
   return result;
 }
 
+template <class Action>
+Result Layer::attempt(Action action) {
+  try {
+    action();
+    return kSuccess;
+  } catch (const RefusedByAll&) {
+    throw;
+  } catch (const Error& error) {
+    log(LogLevel::error, error.what());
+    last_error_.note(error.what());
+    return result_of(error);
+  }
+}
+
 Result Layer::collective(const Call& call) {
   const auto entry = entry_of(call.comm);
   if (!entry || !entry->member) return leave_to_nccl(call, entry ? *entry : Entry{});
   if (Group& group = Layer::group(); group.depth > 0) {
     group.calls.push_back({call, entry->member});
     return kSuccess;
+  }
+  if (is_message(call)) {
+    GroupMessages single(*entry->member, {call});
+    const Result decided = decide(single, entry->size);
+    return decided == kSuccess ? attempt([&] { single.run(false, counts_); }) : decided;
   }
   if (entry->member->is_ours(call)) return run_ours(*entry->member, {&call, 1});
   return leave_to_nccl(call, fate_of(*entry->member, call), entry->size);
@@ -330,6 +358,7 @@ Result Layer::leave_to_nccl(const Call& call, const Entry& entry) {
 
 Result Layer::leave_to_nccl(const Call& call, Fate fate, int size) {
   counts_.count(call.operation, message_of(call, size), fate);
+  group().has_left = true;
   const Inside inside;
   const Result result = make(real_, call);
   if (result != kSuccess) last_error_.forget();
@@ -338,17 +367,14 @@ Result Layer::leave_to_nccl(const Call& call, Fate fate, int size) {
 
 Result Layer::run_ours(Member& member, std::span<const Call> calls) {
   try {
-    member.run(calls);
+    const Result result = attempt([&] { member.run(calls); });
+    if (result != kSuccess) return result;
   } catch (const RefusedByAll& error) {
     complain(error.what());
     Result result = kSuccess;
     for (const Call& call : calls)
       if (result == kSuccess) result = leave_to_nccl(call, Fate::failed, member.size());
     return result;
-  } catch (const Error& error) {
-    log(LogLevel::error, error.what());
-    last_error_.note(error.what());
-    return result_of(error);
   }
   for (const Call& call : calls)
     counts_.count(call.operation, message_of(call, member.size()), Fate::ours);
@@ -357,16 +383,10 @@ Result Layer::run_ours(Member& member, std::span<const Call> calls) {
 
 Result Layer::group_start() const {
   const Result result = call_real(real_.GroupStart);
-  if (result == kSuccess) ++group().depth;
+  if (result != kSuccess) return result;
+  Group& own = group();
+  if (own.depth++ == 0) own.has_left = false;
   return result;
-}
-
-// All of one communicator's calls, in their order, ours or NCCL's.
-bool Layer::are_ours(const Member& member, std::span<const Call> calls) {
-  return std::ranges::all_of(calls, [&](const Call& call) {
-    const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
-    return member.is_ours(call) && (calls.size() == 1 || is_long);
-  });
 }
 
 Result Layer::group_end() {
@@ -376,22 +396,42 @@ Result Layer::group_end() {
   return call_real(real_.GroupEnd);
 }
 
+// As NCCL has it, collectives come first. Messages are enqueued before NCCL's group ends: that may
+// wait for other ranks, which may wait for these.
 Result Layer::end_outermost(Group& group) {
   group.depth = 0;
-  const std::vector<Kept> kept = std::exchange(group.calls, {});
+  const std::vector<CallsOfMember> all = sorted(std::exchange(group.calls, {}));
   std::vector<Made> made = std::exchange(group.made, {});
-  std::vector<CallsOfMember> ours = sorted(kept);
   Result result = kSuccess;
-  for (CallsOfMember& each : ours)
-    if (!are_ours(*each.member, each.calls)) {
-      const Result left = leave_in_group(each);
-      if (result == kSuccess) result = left;
+  const auto note = [&](Result of) { result = result == kSuccess ? of : result; };
+  for (const CallsOfMember& each : all)
+    if (!each.collectives.empty())
+      note(are_ours(*each.member, each.collectives) ? run_ours(*each.member, each.collectives)
+                                                    : leave_in_group(each));
+  std::vector<GroupMessages> messages;
+  for (const CallsOfMember& each : all)
+    if (!each.messages.empty()) {
+      messages.emplace_back(*each.member, each.messages);
+      note(decide(messages.back(), each.member->size()));
     }
-  if (const Result ended = call_real(real_.GroupEnd); result == kSuccess) result = ended;
-  for (const CallsOfMember& each : ours)
-    if (!each.calls.empty() && result == kSuccess) result = run_ours(*each.member, each.calls);
+  const bool apart = group.has_left;
+  for (GroupMessages& each : messages) note(attempt([&] { each.run(apart, counts_); }));
+  note(call_real(real_.GroupEnd));
+  for (GroupMessages& each : messages)
+    if (apart) note(attempt([&] { each.join(); }));
   if (!made.empty() && result == kSuccess) serve(std::move(made));
   return result;
+}
+
+Result Layer::decide(GroupMessages& messages, int size) {
+  Result left = kSuccess;
+  const Result decided = attempt([&] {
+    messages.decide([&](const Call& call, Fate fate) {
+      const Result result = leave_to_nccl(call, fate, size);
+      left = left == kSuccess ? result : left;
+    });
+  });
+  return decided == kSuccess ? left : decided;
 }
 
 Result Layer::simulate_end(void* info) {
@@ -408,21 +448,20 @@ std::vector<Layer::CallsOfMember> Layer::sorted(const std::vector<Kept>& kept) {
   std::vector<CallsOfMember> all;
   for (const Kept& each : kept) {
     auto found = std::ranges::find(all, each.member, &CallsOfMember::member);
-    if (found == all.end()) found = all.insert(found, {each.member, {}});
-    found->calls.push_back(each.call);
+    if (found == all.end()) found = all.insert(found, {each.member, {}, {}});
+    (is_message(each.call) ? found->messages : found->collectives).push_back(each.call);
   }
   return all;
 }
 
 // The group of the real library is still open.
-Result Layer::leave_in_group(CallsOfMember& of) {
+Result Layer::leave_in_group(const CallsOfMember& of) {
   Result result = kSuccess;
-  for (const Call& call : of.calls) {
+  for (const Call& call : of.collectives) {
     const Fate fate = of.member->is_ours(call) ? Fate::in_group : fate_of(*of.member, call);
     const Result left = leave_to_nccl(call, fate, of.member->size());
     if (result == kSuccess) result = left;
   }
-  of.calls.clear();
   return result;
 }
 

@@ -6,8 +6,9 @@
 //
 // The program keeps the real library's communicators. Beside each whose ranks are all on this
 // computer and under Polypath stands a Member; whether a call is ours follows from the arguments
-// that are the same at all ranks. The calls of one communicator in a group are all ours, or all
-// NCCL's.
+// that are the same at all ranks. The collectives of one communicator in a group are all ours, or
+// all NCCL's; of its sends and receives each is for itself (group_messages.h), because other ranks
+// have other ones.
 
 #include <functional>
 #include <map>
@@ -22,6 +23,7 @@
 #include "collective/rank/seen_gpus.h"
 #include "communicator/bootstrap/presence.h"
 #include "nccl/counts.h"
+#include "nccl/group_messages.h"
 #include "nccl/last_error.h"
 #include "nccl/member.h"
 #include "nccl/trial.h"
@@ -88,6 +90,7 @@ class Layer {
   };
   struct Group {
     int depth = 0;
+    bool has_left = false;  ///< some call was left to NCCL
     std::vector<Kept> calls;
     std::vector<Made> made;
   };
@@ -95,13 +98,16 @@ class Layer {
   /// The calls of one communicator in a group, in order.
   struct CallsOfMember {
     std::shared_ptr<Member> member;
-    std::vector<Call> calls;
+    std::vector<Call> collectives, messages;
   };
 
   static Group& group();
   [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
   Result end_outermost(Group& group);
-  Result leave_in_group(CallsOfMember& of);
+  Result leave_in_group(const CallsOfMember& of);
+  Result decide(GroupMessages& messages, int size);
+  template <class Action>
+  Result attempt(Action action);
   [[nodiscard]] std::shared_ptr<const Entry> entry_of(Comm comm) const;
   void enter(Comm comm, Entry entry);
   void note_made(std::vector<Made> made);
@@ -122,7 +128,6 @@ class Layer {
                                           const Surroundings& around) const;
   void leave(Comm comm, bool aborts) noexcept;
   void complain(const std::string& why) noexcept;
-  [[nodiscard]] static bool are_ours(const Member& member, std::span<const Call> calls);
   Result run_ours(Member& member, std::span<const Call> calls);
   Result leave_to_nccl(const Call& call, const Entry& entry);
   Result leave_to_nccl(const Call& call, Fate fate, int size);

@@ -1,7 +1,6 @@
 #include "nccl/member.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "collective/program/mail.h"
@@ -26,10 +25,14 @@ CommunicatorOptions patient(Seconds timeout) {
   return options;
 }
 
-CollectiveOptions options_of(const Surroundings& around, int ranks) {
+unsigned multiprocessors_of(const Surroundings& around) {
   const int asked = around.settings.collective_multiprocessors;
+  return asked > 0 ? static_cast<unsigned>(asked) : kMultiprocessors;
+}
+
+CollectiveOptions options_of(const Surroundings& around, int ranks) {
   return {.copies = false,
-          .multiprocessors = asked > 0 ? static_cast<unsigned>(asked) : kMultiprocessors,
+          .multiprocessors = multiprocessors_of(around),
           .at_once = most_mailed(static_cast<std::size_t>(ranks))};
 }
 
@@ -59,9 +62,12 @@ Member::Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstra
     : around_(around),
       gpu_(gpu),
       ranks_(join(around, gpu, std::move(bootstrap), timeout)),
-      joined_(around.driver),
+      streams_(around.driver, gpu),
       rank_(ranks_->rank()),
-      size_(ranks_->size()) {}
+      size_(ranks_->size()) {
+  if (around.driver.name() != "sim")
+    messages_ = std::make_unique<MemberMessages>(around, *ranks_, multiprocessors_of(around));
+}
 
 Member::~Member() { leave(); }
 
@@ -105,19 +111,11 @@ void Member::run(std::span<const Call> calls) {
   const std::scoped_lock lock(mutex_);
   // Refused before the first one is enqueued, or not at all.
   for (const Call& call : calls) ranks_->prepare(our_form(call, size_).value());
-  std::set<StreamHandle> others;
-  for (const Call& call : calls) others.insert(stream_of(call));
-  const StreamHandle first = stream_of(calls.front());
-  others.erase(first);
-  Driver& driver = around_.driver;
-  for (const StreamHandle stream : others) {
-    driver.record(joined_.on(gpu_), stream);
-    driver.wait(first, joined_.on(gpu_));
-  }
+  std::vector<StreamHandle> streams;
+  for (const Call& call : calls) streams.push_back(stream_of(call));
+  const StreamHandle first = streams_.tie(streams);
   for (const Call& call : calls) run_in(first, call);
-  if (others.empty()) return;
-  driver.record(joined_.on(gpu_), first);
-  for (const StreamHandle stream : others) driver.wait(stream, joined_.on(gpu_));
+  (void)streams_.tie(streams);
 }
 
 std::optional<std::string> Member::problem() {
@@ -137,6 +135,7 @@ void Member::abort() {
 
 void Member::leave() noexcept {
   const std::scoped_lock lock(mutex_);
+  if (messages_) messages_->leave();
   ranks_->leave();
 }
 

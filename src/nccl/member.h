@@ -2,7 +2,6 @@
 // One rank of a communicator whose calls may be ours: its end of our collectives, beside NCCL's.
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,24 +11,13 @@
 #include <vector>
 
 #include "collective/rank/node_collectives.h"
-#include "collective/rank/seen_gpus.h"
-#include "core/settings.h"
-#include "driver/driver.h"
-#include "engine/execute/events.h"
 #include "nccl/call.h"
 #include "nccl/choices.h"
+#include "nccl/member_messages.h"
+#include "nccl/surroundings.h"
+#include "nccl/tied_streams.h"
 
 namespace polypath::nccl {
-
-/// Where ranks of this process are: their machine, with the program's own contexts.
-struct Surroundings : RanksMachine {
-  /// The driver's handle of a program's stream, and the program's handle of a stream that the
-  /// driver has made.
-  std::function<StreamHandle(PlaceId gpu, Stream stream)> handle_of;
-  std::function<Stream(StreamHandle stream)> native;
-  /// Choices are kept for other programs of this user.
-  bool keeps_choices = false;
-};
 
 /// Thread-safe.
 class Member {
@@ -67,11 +55,14 @@ class Member {
   void run(std::span<const Call> calls);
   void run(const Call& call);
 
+  /// Its sends and receives; null if the GPUs of this process are simulated.
+  [[nodiscard]] MemberMessages* messages() { return messages_.get(); }
+
   /// The error that has ended this communicator; none if it goes on.
   [[nodiscard]] std::optional<std::string> problem();
   /// True for the first caller.
   [[nodiscard]] bool is_to_be_told() { return !told_.exchange(true); }
-  [[nodiscard]] bool is_idle() { return ranks_->is_done(); }
+  [[nodiscard]] bool is_idle() { return ranks_->is_done() && (!messages_ || messages_->is_idle()); }
   /// Ends queued work at all ranks, done or not.
   void abort();
   /// Waits for queued work, and ends this rank.
@@ -87,8 +78,10 @@ class Member {
   Surroundings around_;
   PlaceId gpu_;
   std::mutex mutex_;  ///< guards the members below
+  /// Before those whose communicator they use: that is closed first.
+  std::unique_ptr<MemberMessages> messages_;
   std::unique_ptr<NodeCollectives> ranks_;
-  EventSet joined_;
+  TiedStreams streams_;
   std::unordered_map<std::string, PersistentCall> repeated_;  ///< by all that a call says
   int rank_, size_;
   Choices choices_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -25,6 +26,10 @@ constexpr int kShortCalls = 10, kLongCalls = 3;
 constexpr Bytes kLongest = 128_MiB;  // beyond it two rounds of one call, and none before
 constexpr int kLongestRounds = 2;
 
+// One way between two ranks each, and from every rank to every other one.
+constexpr std::array kBytesOfMessages = {1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB};
+enum class Pattern { pairs, everyone };
+
 /// A kind of call that is timed.
 struct Kind {
   Operation operation;
@@ -45,6 +50,7 @@ struct Timed {
   Bytes message;
   int calls = 1;
   std::vector<std::pair<EventHandle, EventHandle>> real, ours;
+  bool is_whole = true;  ///< all calls of ours were made by us
 };
 
 /// One rank's part of the trial. All is enqueued before anything is waited for: so the GPU, and not
@@ -73,14 +79,92 @@ class Trial {
       for (const Bytes message : kMessages)
         if (message <= limit) all.push_back(enqueue(kind, message));
     }
-    (void)member_.all_gather({});
-    driver_.synchronize(stream_);
+    synchronize();
     Choices choices;
     for (const Timed& timed : all) choices.add(timed.of, sample_of(timed));
+    if (member_.messages() != nullptr && real_.Send != nullptr && real_.Recv != nullptr)
+      add_messages(choices, limit);
     return choices;
   }
 
  private:
+  // All ranks have enqueued all: the stream ends.
+  void synchronize() {
+    (void)member_.all_gather({});
+    driver_.synchronize(stream_);
+  }
+  // Of two patterns the smaller gain counts. All ranks wait after each: a rank has only so many
+  // messages of ours under way.
+  void add_messages(Choices& choices, Bytes limit) {
+    if (limit < kBytesOfMessages.front()) return;
+    member_.messages()->open(memory_);
+    for (const Bytes bytes : kBytesOfMessages) {
+      if (bytes > limit) break;
+      const auto one = time_messages(Pattern::pairs, bytes);
+      const auto all = time_messages(Pattern::everyone, bytes);
+      if (!one || !all) break;
+      choices.add({Operation::send}, one->real / one->ours < all->real / all->ours ? *one : *all);
+    }
+    member_.messages()->close();
+  }
+  // None if memory cannot be opened to other ranks.
+  [[nodiscard]] std::optional<Sample> time_messages(Pattern pattern, Bytes bytes) {
+    const Timed timed = enqueue_messages(messages_of(pattern, bytes), bytes);
+    synchronize();
+    return timed.is_whole ? std::optional(sample_of(timed)) : std::nullopt;
+  }
+  // Sums of what is received are of no interest: all messages of a rank use the same memory.
+  [[nodiscard]] std::vector<Call> messages_of(Pattern pattern, Bytes bytes) const {
+    std::vector<Call> calls;
+    const auto add = [&](Operation operation, int peer) {
+      calls.push_back({.operation = operation,
+                       .send = pointer(memory_.front()),
+                       .receive = pointer(memory_.back()),
+                       .count = bytes.value,
+                       .type = kUint8,
+                       .other = peer,
+                       .comm = comm_,
+                       .stream = member_.around().native(stream_)});
+    };
+    const int rank = member_.rank(), size = member_.size();
+    for (int peer = 0; peer < size && pattern == Pattern::everyone; ++peer)
+      if (peer != rank) add(Operation::send, peer), add(Operation::receive, peer);
+    const int partner = rank % 2 == 0 ? rank + 1 : rank - 1;
+    if (pattern == Pattern::pairs && partner < size)
+      add(rank < partner ? Operation::send : Operation::receive, partner);
+    return calls;
+  }
+  [[nodiscard]] Timed enqueue_messages(const std::vector<Call>& calls, Bytes bytes) {
+    Timed timed{.of = {Operation::send},
+                .message = bytes,
+                .calls = bytes > kFew ? kLongCalls : kShortCalls,
+                .real = {},
+                .ours = {}};
+    const auto by_nccl = [&] {
+      (void)real_.GroupStart();
+      for (const Call& call : calls) by_real(call);
+      if (real_.GroupEnd() != kSuccess)
+        fail(ErrorCode::internal, "NCCL cannot be measured", "a group of messages fails");
+    };
+    const auto by_us = [&] {
+      std::vector<MessageTask> tasks;
+      for (const Call& call : calls)
+        timed.is_whole = member_.messages()->begin(call, tasks) && timed.is_whole;
+      if (!tasks.empty()) member_.messages()->run(tasks, calls, false);
+    };
+    by_nccl(), by_us();
+    for (int round = 0; round < kRounds; ++round) {
+      timed.real.push_back(between(by_nccl, timed.calls));
+      timed.ours.push_back(between(by_us, timed.calls));
+    }
+    return timed;
+  }
+  void by_real(const Call& call) const {
+    if (const Result result = make(real_, call); result != kSuccess)
+      fail(ErrorCode::internal, "NCCL cannot be measured",
+           fmt::format("{} returns {}", name_of(call.operation), result));
+  }
+
   void give_back() noexcept {
     for (const Address memory : memory_) ignore_errors([&] { driver_.free(memory); });
     memory_.clear();
@@ -89,7 +173,8 @@ class Trial {
   Bytes allocate(Bytes most) {
     Bytes limit = std::min(most, kMessages.back());
     const auto make = [&] {
-      for (int i = 0; i < 2; ++i) memory_.push_back(driver_.allocate(member_.gpu(), limit));
+      for (int i = 0; i < 2; ++i)
+        memory_.push_back(driver_.allocate_shareable(member_.gpu(), limit));
     };
     while (limit >= kMessages.front() && !ignore_errors(make))
       give_back(), limit = Bytes{limit.value / 8};
@@ -119,11 +204,7 @@ class Trial {
 
   [[nodiscard]] Timed enqueue(const Kind& kind, Bytes message) {
     const Call call = call_of(kind, message);
-    const auto by_nccl = [&] {
-      if (const Result result = make(real_, call); result != kSuccess)
-        fail(ErrorCode::internal, "NCCL cannot be measured",
-             fmt::format("{} returns {}", name_of(call.operation), result));
-    };
+    const auto by_nccl = [&] { by_real(call); };
     const auto by_us = [&] { member_.run(call); };
     const bool is_longest = message > kLongest;
     if (!is_longest) by_nccl(), by_us();

@@ -8,8 +8,10 @@
 #include "kernels/mail.h"
 #include "standin/chaos/graph_run.h"
 #include "standin/chaos/mail_kernel.h"
+#include "standin/chaos/message_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
+#include "standin/state/pass_kernel.h"
 
 namespace polypath::standin::chaos {
 namespace {
@@ -179,14 +181,21 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 }
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
-  return mail_kind_of(name).has_value();
+  return name == messages_kernel().name || name == kPassKernel || mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
-  std::vector<Place> memory;
-  for (const std::uint64_t address : addresses_of_mail(kernel))
-    memory.push_back(address == 0 ? Place{} : end_of({address}, Bytes{1}, "memory").place);
-  return std::make_unique<MailKernel>(kernel, std::move(memory));
+  const auto places = [&](const std::vector<std::uint64_t>& addresses) {
+    std::vector<Place> memory;
+    for (const std::uint64_t address : addresses)
+      memory.push_back(address == 0 ? Place{} : end_of({address}, Bytes{1}, "memory").place);
+    return memory;
+  };
+  if (kernel.name == kPassKernel)
+    return std::make_unique<PassKernel>(kernel, places(PassKernel::memory_of(kernel)));
+  if (mail_kind_of(kernel.name))
+    return std::make_unique<MailKernel>(kernel, places(addresses_of_mail(kernel)));
+  return std::make_unique<MessageKernel>(kernel, places(HostMessages::memory_of(kernel.words)));
 }
 
 void ChaoticRunner::run(const KernelWork& kernel, StreamHandle stream) {

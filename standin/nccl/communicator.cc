@@ -7,7 +7,9 @@
 #include <cstring>
 #include <thread>
 
+#include "driver/cuda/cuda_types.h"
 #include "standin/nccl/driver.h"
+#include "standin/state/pass_kernel.h"
 
 namespace polypath::standin {
 namespace {
@@ -45,6 +47,24 @@ unsigned long long address_of(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+int launch(std::array<std::uint64_t, kPassWords>& words, void* stream) {
+  static void* const function = [] {
+    void *module = nullptr, *found = nullptr;
+    (void)cuModuleLoadData(&module, kPassKernel),
+        (void)cuModuleGetFunction(&found, module, kPassKernel);
+    return found;
+  }();
+  std::size_t bytes = sizeof words;
+  std::array<void*, 5> extra = {cuda::kParameterBuffer, words.data(), cuda::kParameterBufferSize,
+                                &bytes, cuda::kParametersEnd};
+  return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, extra.data());
+}
+
+bool is_capturing(void* stream) {
+  int status = 0;
+  return cuStreamIsCapturing(stream, &status) == 0 && status != 0;
+}
+
 // How much of a call goes at once: parts of all ranks fit a slot.
 std::size_t most_at_once(int size, std::size_t element) {
   return kSlot / static_cast<std::size_t>(size) / element * element;
@@ -55,13 +75,30 @@ std::size_t most_at_once(int size, std::size_t element) {
 NcclCommunicator::NcclCommunicator(const std::string& name, int rank, int size)
     : name_(name), meeting_(name), rank_(rank), size_(size) {
   (void)cuCtxGetDevice(&device_);
+  (void)cuCtxGetCurrent(&context_);
 }
 
 NcclCommunicator::~NcclCommunicator() {
   if (meeting_.contents() == nullptr) return;
-  const std::atomic_ref<std::uint32_t> done(of(rank_).has_received);
-  for (int i = 0; i < 60'000 && done.load() < pieces_; ++i)
+  for (int i = 0; i < 60'000 && !is_done(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (tied_ != nullptr) cuEventDestroy_v2(tied_);
+  for (const auto& direction : lanes_)
+    for (const Lane& lane : direction)
+      if (lane.stream != nullptr) cuStreamDestroy_v2(lane.stream), cuEventDestroy_v2(lane.event);
+}
+
+bool NcclCommunicator::is_done() {
+  const auto has = [](std::uint32_t& word, std::uint32_t pieces) {
+    return std::atomic_ref(word).load() >= pieces;
+  };
+  auto& lanes = meeting_.contents()->lanes;
+  const auto own = static_cast<std::size_t>(rank_);
+  bool done = has(of(rank_).has_received, pieces_);
+  for (std::size_t other = 0; other < kMostRanks; ++other)
+    done = done && has(lanes[own][other].has_sent, lanes_[0][other].pieces) &&
+           has(lanes[other][own].has_received, lanes_[1][other].pieces);
+  return done;
 }
 
 bool NcclCommunicator::begin() {
@@ -149,12 +186,72 @@ int NcclCommunicator::run_piece(const NcclCall& call, std::size_t at, std::size_
                            if_own(pair % size_));
       return failed;
     case Movement::send:
-    case Movement::receive: break;  // not modelled
+    case Movement::receive: break;  // begin_message
   }
   return 1;
 }
 
+NcclCommunicator::Lane& NcclCommunicator::lane_of(const NcclCall& call) {
+  const std::size_t direction = call.movement == Movement::send ? 0 : 1;
+  Lane& lane = lanes_[direction][static_cast<std::size_t>(call.other)];
+  if (lane.stream != nullptr) return lane;
+  void* popped = nullptr;
+  (void)cuCtxPushCurrent_v2(context_);
+  (void)cuStreamCreate(&lane.stream, 1), (void)cuEventCreate(&lane.event, 2);
+  (void)cuCtxPopCurrent_v2(&popped);
+  return lane;
+}
+
+int NcclCommunicator::tie(const std::set<void*>& streams) {
+  if (streams.size() < 2) return 0;
+  void *const first = *streams.begin(), *popped = nullptr;
+  int failed = cuCtxPushCurrent_v2(context_);
+  if (tied_ == nullptr) failed |= cuEventCreate(&tied_, 2);
+  failed |= cuCtxPopCurrent_v2(&popped);
+  for (void* const stream : streams)
+    failed |= cuEventRecord(tied_, stream) | cuStreamWaitEvent(first, tied_, 0);
+  failed |= cuEventRecord(tied_, first);
+  for (void* const stream : streams)
+    if (stream != first) failed |= cuStreamWaitEvent(stream, tied_, 0);
+  return failed;
+}
+
+int NcclCommunicator::pass_piece(const NcclCall& call, std::size_t at, std::size_t bytes) {
+  Lane& lane = lane_of(call);
+  const bool sends = call.movement == Movement::send;
+  const auto own = static_cast<std::size_t>(rank_), other = static_cast<std::size_t>(call.other);
+  auto& lanes = meeting_.contents()->lanes;
+  Rendezvous::Lane& shared = sends ? lanes[own][other] : lanes[other][own];
+  const std::uint32_t piece = ++lane.pieces;
+  const unsigned long long there = address_of(shared.piece.data());
+  std::array<std::uint64_t, kPassWords> words{};
+  words[kPassBytes] = bytes;
+  words[kPassAwaits] = sends ? piece - 1 : piece, words[kPassSignals] = piece;
+  words[kPassSource] = sends ? call.from + at : there;
+  words[kPassDestination] = sends ? there : call.to + at;
+  words[kPassAwaited] = address_of(sends ? &shared.has_received : &shared.has_sent);
+  words[kPassSignal] = address_of(sends ? &shared.has_sent : &shared.has_received);
+  return launch(words, lane.stream);
+}
+
+int NcclCommunicator::begin_message(const NcclCall& call) {
+  if (is_capturing(call.stream)) return 1;
+  const std::size_t bytes = call.count * size_of(call.type);
+  const Lane& lane = lane_of(call);
+  int failed = cuEventRecord(lane.event, call.stream);
+  failed |= cuStreamWaitEvent(lane.stream, lane.event, 0);
+  for (std::size_t at = 0; at < bytes; at += kMessageSlot)
+    failed |= pass_piece(call, at, std::min(kMessageSlot, bytes - at));
+  return failed;
+}
+
+int NcclCommunicator::end_message(const NcclCall& call) {
+  const Lane& lane = lane_of(call);
+  return cuEventRecord(lane.event, lane.stream) | cuStreamWaitEvent(call.stream, lane.event, 0);
+}
+
 int NcclCommunicator::run(const NcclCall& call) {
+  if (is_message(call.movement)) return begin_message(call) | end_message(call);
   const std::size_t element = size_of(call.type), part = call.count * element;
   const std::size_t most = most_at_once(size_, element);
   int failed = 0;

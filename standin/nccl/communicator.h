@@ -5,11 +5,14 @@
 // shared memory, signals that, waits for the bytes that it needs of the others, has the result made
 // there, copies it into the output, and signals that. The host does not wait, so that one thread
 // may have several ranks; ranks whose calls differ wait for each other for ever, or get wrong
-// results, as with the real one.
+// results, as with the real one. Messages between two ranks have a stream for each rank and
+// direction, so that those of a group go at the same time.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,10 @@ enum class Movement {
   send,
   receive
 };
+
+inline bool is_message(Movement movement) {
+  return movement == Movement::send || movement == Movement::receive;
+}
 
 struct NcclCall {
   Movement movement = Movement::all_reduce;
@@ -48,6 +55,12 @@ class NcclCommunicator {
   [[nodiscard]] bool begin();
   /// Enqueues it; the driver's result.
   int run(const NcclCall& call);
+  /// The two halves of a message, which cannot be captured: later work in its stream comes after it
+  /// from the second one on.
+  int begin_message(const NcclCall& call);
+  int end_message(const NcclCall& call);
+  /// Work already in one of the streams comes before later work in any of them.
+  int tie(const std::set<void*>& streams);
   /// The name, rank and size of this rank's part; no name without one.
   struct Part {
     std::string name;
@@ -62,9 +75,17 @@ class NcclCommunicator {
  private:
   /// Makes a rank's result of the pieces that all have sent.
   using Make = std::function<void(Rendezvous::Contents&, std::byte* result)>;
+  /// This rank's end of the messages to or from another one.
+  struct Lane {
+    void *stream = nullptr, *event = nullptr;
+    std::uint32_t pieces = 0;
+  };
 
   [[nodiscard]] Make sum(int type, std::size_t bytes) const;
   [[nodiscard]] static Make from(int rank, std::size_t bytes);
+  Lane& lane_of(const NcclCall& call);
+  int pass_piece(const NcclCall& call, std::size_t at, std::size_t bytes);
+  [[nodiscard]] bool is_done();
   int run_piece(const NcclCall& call, std::size_t at, std::size_t part, std::size_t bytes);
   int exchange(void* stream, unsigned long long from, std::size_t sent, const Make& make,
                unsigned long long to, std::size_t received);
@@ -76,6 +97,8 @@ class NcclCommunicator {
   Rendezvous meeting_;
   int rank_, size_;
   int device_ = 0;
+  void *context_ = nullptr, *tied_ = nullptr;
+  std::array<std::array<Lane, kMostRanks>, 2> lanes_;  ///< sent and received, by rank
   std::uint32_t pieces_ = 0;
   int splits_ = 0;
 };

@@ -11,7 +11,8 @@
 namespace polypath::standin {
 
 inline constexpr int kMostRanks = 8;
-inline constexpr std::size_t kSlot = std::size_t{1} << 20;  ///< bytes of a rank's piece
+inline constexpr std::size_t kSlot = std::size_t{1} << 20;         ///< bytes of a rank's piece
+inline constexpr std::size_t kMessageSlot = std::size_t{1} << 18;  ///< of a piece of a message
 
 /// A file in memory, mapped. All of it is zero at first.
 class Rendezvous {
@@ -21,8 +22,14 @@ class Rendezvous {
     std::uint32_t has_sent, has_received;  ///< by streams: the number of its piece
     int color, key;                        ///< of a split
   };
+  /// The messages from one rank to another.
+  struct Lane {
+    alignas(64) std::uint32_t has_sent, has_received;  ///< by streams: the number of its piece
+    alignas(4096) std::array<std::byte, kMessageSlot> piece;
+  };
   struct Contents {
     std::array<Rank, kMostRanks> ranks;
+    std::array<std::array<Lane, kMostRanks>, kMostRanks> lanes;  ///< by sender and receiver
     alignas(4096) std::array<std::array<std::byte, kSlot>, kMostRanks> sent, results;
   };
 

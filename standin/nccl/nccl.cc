@@ -4,12 +4,15 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "standin/nccl/communicator.h"
+#include "standin/nccl/driver.h"
 
 namespace polypath::standin {
 namespace {
@@ -22,7 +25,8 @@ struct UniqueId {
   std::array<char, 128> internal;
 };
 
-// The work of a group at its end: communicators at the same time, then calls in order.
+// The work of a group at its end: communicators at the same time, then collectives in order, then
+// messages at the same time.
 struct Group {
   int depth = 0;
   std::vector<std::function<bool()>> communicators;
@@ -89,11 +93,17 @@ int ncclCommInitRank(Comm* comm, int size, UniqueId id, int rank) {
 int ncclCommInitRankConfig(Comm* comm, int size, UniqueId id, int rank, void*) {
   return ncclCommInitRank(comm, size, id, rank);
 }
-int ncclCommInitAll(Comm* comms, int count, const int*) {
+int ncclCommInitAll(Comm* comms, int count, const int* devices) {
   UniqueId id{};
   ncclGetUniqueId(&id);
   ++group().depth;
-  for (int rank = 0; rank < count; ++rank) begun(comms + rank, id.internal.data(), rank, count);
+  for (int rank = 0; rank < count; ++rank) {
+    void *context = nullptr, *popped = nullptr;
+    (void)cuDevicePrimaryCtxRetain(&context, devices == nullptr ? rank : devices[rank]);
+    (void)cuCtxPushCurrent_v2(context);
+    begun(comms + rank, id.internal.data(), rank, count);
+    (void)cuCtxPopCurrent_v2(&popped);
+  }
   return ncclGroupEnd();
 }
 int ncclCommSplit(Comm comm, int color, int key, Comm* made, void*) {
@@ -138,8 +148,17 @@ int ncclGroupEnd() {
     for (const auto& begin : std::exchange(all.communicators, {}))
       threads.emplace_back([begin, &is_well] { is_well = begin() && is_well; });
   }
-  for (const auto& [comm, call] : std::exchange(all.calls, {}))
-    is_well = comm->run(call) == 0 && is_well;
+  const auto calls = std::exchange(all.calls, {});
+  std::map<Comm, std::set<void*>> streams;
+  for (const auto& [comm, call] : calls) streams[comm].insert(call.stream);
+  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
+  for (const auto& [comm, call] : calls)
+    if (!is_message(call.movement)) is_well = comm->run(call) == 0 && is_well;
+  for (const auto& [comm, call] : calls)
+    if (is_message(call.movement)) is_well = comm->begin_message(call) == 0 && is_well;
+  for (const auto& [comm, call] : calls)
+    if (is_message(call.movement)) is_well = comm->end_message(call) == 0 && is_well;
+  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
   return is_well ? kSuccess : kSystemError;
 }
 

@@ -234,7 +234,7 @@ TEST_F(NcclLayer, CallsOfAGroupAreOursOrNcclsTogether) {
   }
 }
 
-TEST_F(NcclLayer, AGroupWithOneCallThatIsNcclsIsNcclsAsAWhole) {
+TEST_F(NcclLayer, AGroupWithOneCollectiveThatIsNcclsIsNcclsAsAWhole) {
   const CollectiveRequest request = request_of(Collective::all_reduce, 2'000'000);
   RankBuffers buffers(toy_.driver(), request);
   buffers.fill();
@@ -245,7 +245,7 @@ TEST_F(NcclLayer, AGroupWithOneCallThatIsNcclsIsNcclsAsAWhole) {
     Call call = call_of(rank, Operation::all_reduce, request, buffers);
     (void)layer_.collective(call);
     (void)layer_.group_end();
-    call.operation = Operation::send;
+    call.reduction = 7;  // one that the program has made
     (void)layer_.collective(call);
     (void)layer_.group_end();
   });
@@ -253,6 +253,27 @@ TEST_F(NcclLayer, AGroupWithOneCallThatIsNcclsIsNcclsAsAWhole) {
   EXPECT_TRUE(buffers.right());
   EXPECT_EQ(count(Fate::in_group), kRanks);
   EXPECT_EQ(count(Fate::ours), 0);
+}
+
+// Ranks have other messages than each other, or none, and the same collectives: whose those are
+// must not follow from messages.
+TEST_F(NcclLayer, MessagesOfSomeRanksDoNotDecideWhoseACollectiveOfAllIs) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 1000);
+  RankBuffers buffers(toy_.driver(), request);
+  buffers.fill();
+
+  on_ranks([&](const Rank& rank) {
+    (void)layer_.group_start();
+    Call call = call_of(rank, Operation::all_reduce, request, buffers);
+    (void)layer_.collective(call);
+    call.operation = Operation::send, call.other = 3;
+    if (rank.number == 0) (void)layer_.collective(call);
+    (void)layer_.group_end();
+  });
+
+  EXPECT_TRUE(buffers.right());
+  EXPECT_EQ(count(Fate::ours), kRanks);
+  EXPECT_EQ(count(Fate::other_kind), 1);
 }
 
 // Earlier work in any of the streams comes before all calls of the group, later work behind them.

@@ -39,6 +39,8 @@ class NodeCollectives final : public Collectives {
   NodeCollectives& operator=(const NodeCollectives&) = delete;
   ~NodeCollectives() override;
 
+  /// Those of the ranks, in order.
+  [[nodiscard]] const std::vector<PlaceId>& gpus() const { return ranks_; }
   [[nodiscard]] Communicator& communicator() const override { return *communicator_; }
   void set_timeout(Seconds timeout) override { communicator_->set_timeout(timeout); }
   void choose_from(const CollectiveOptions& options) override;

@@ -30,6 +30,7 @@ struct SharedWords {
   static void let_others_run() { std::this_thread::yield(); }
 
   static constexpr std::size_t kDecisions = 64;     ///< that AgreementRing keep
+  static constexpr std::size_t kMessages = 1024;    ///< of one direction, that MessageRing keep
   static constexpr int kNotices = 64;               ///< of a rank
   static constexpr std::size_t kNoticeBytes = 248;  ///< at most
 };

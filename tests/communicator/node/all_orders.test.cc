@@ -11,6 +11,7 @@
 #include "communicator/node/agreement_ring_steps.h"
 #include "communicator/node/call_log.h"
 #include "communicator/node/handle_board_steps.h"
+#include "communicator/node/message_ring_steps.h"
 #include "communicator/together.h"
 #include "support/effort.h"
 #include "support/interleavings.h"
@@ -39,6 +40,7 @@ struct SteppedWords {
   static void let_others_run() { let_others_go_on(); }
 
   static constexpr std::size_t kDecisions = decisions;
+  static constexpr std::size_t kMessages = decisions;
   static constexpr int kNotices = notices;
   static constexpr std::size_t kNoticeBytes = 16;
 };
@@ -149,6 +151,67 @@ TEST_F(AllOrdersOf, ThreeRanksDecideAlike) {
 
   EXPECT_EQ(found.wrong, "");
   EXPECT_GT(found.states, 5000U);
+}
+
+/// Both ends of the messages of one direction.
+template <std::size_t slots>
+struct Messages {
+  using Ring = MessageRingOn<SteppedWords<slots, 1>>;
+  struct Seen {
+    typename Ring::Decision decision;
+    bool was_willing = false;
+  };
+
+  Memory memory = zeros(Ring::bytes());
+  std::array<std::vector<Seen>, 2> seen = {};  ///< by end
+
+  static std::uint64_t memory_of(std::size_t end, std::uint64_t number) {
+    return 10 * number + end;
+  }
+  // Each end may be unwilling at any message.
+  void pass(std::size_t end, int count) {
+    Ring ring(memory.data(), static_cast<typename Ring::End>(end));
+    std::uint64_t hash = 1;
+    for (int i = 0; i < count; ++i) {
+      begin_to_look();
+      while (!ring.has_slot()) let_others_go_on();
+      const bool willing = choose(2) == 1;
+      const std::uint64_t number = ring.next();
+      seen[end].push_back({ring.decide({memory_of(end, number), number}, !willing), willing});
+      hash = 4 * hash + (seen[end].back().decision.is_made ? 2 : 0) + (willing ? 1 : 0);
+      forget_all_but(2 * hash + (seen[end].back().decision.is_first ? 1 : 0));
+    }
+  }
+  [[nodiscard]] std::string wrong() const {
+    for (std::size_t i = 0; i < seen[0].size(); ++i) {
+      const std::size_t first = seen[0][i].decision.is_first ? 0 : 1;
+      const Seen &one = seen[first][i], &other = seen[1 - first][i];
+      if (!one.decision.is_first || other.decision.is_first)
+        return fmt::format("message {} has not one first end", i + 1);
+      if (one.decision.is_made != one.was_willing || other.decision.is_made != one.was_willing)
+        return fmt::format("message {} is not what the first end wants", i + 1);
+      if (other.decision.other.memory != memory_of(first, i + 1))
+        return fmt::format("message {} has another offer", i + 1);
+    }
+    return {};
+  }
+};
+
+template <std::size_t slots>
+Interleavings pass_messages(int count) {
+  return go_through_all_orders([=] {
+    auto both = std::make_shared<Messages<slots>>();
+    return Interleaved{.ends = {[=] { both->pass(0, count); }, [=] { both->pass(1, count); }},
+                       .wrong = [both] { return both->wrong(); },
+                       .memory = both->memory.data()};
+  });
+}
+
+TEST_F(AllOrdersOf, BothEndsOfAMessageDecideAlike) {
+  EXPECT_EQ(pass_messages<2>(2).wrong, "");
+  const Interleavings with_one_slot = pass_messages<1>(short_or_long(2, 3));
+  EXPECT_EQ(with_one_slot.wrong, "");
+  EXPECT_GT(with_one_slot.states, 100U);
 }
 
 std::string text(int number) { return std::string(16, static_cast<char>('a' + number)); }

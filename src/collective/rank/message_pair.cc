@@ -1,0 +1,105 @@
+#include "collective/rank/message_pair.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace polypath {
+namespace {
+
+constexpr Bytes kFlag{sizeof(std::uint32_t)};
+
+Direction opposite(Direction direction) {
+  return direction == Direction::sent ? Direction::received : Direction::sent;
+}
+
+}  // namespace
+
+Bytes message_flag_offset(int peer, Direction direction, std::uint64_t number) {
+  const auto lane = 2 * static_cast<std::uint64_t>(peer) + (direction == Direction::sent ? 0 : 1);
+  return kFlag * (lane * kMessageFlags + number % kMessageFlags);
+}
+
+Bytes message_flag_bytes(int ranks) { return message_flag_offset(ranks, Direction::sent, 0); }
+
+MessagePair::MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends,
+                         IsOver is_over)
+    : ends_(ends),
+      is_over_(std::move(is_over)),
+      allocations_(driver, ends.gpu, segment.handles(ends.peer)),
+      sent_{segment.sent_to(ends.peer)},
+      received_{segment.received_from(ends.peer)} {}
+
+bool MessagePair::has_slot(Direction direction) const { return lane(direction).ring.has_slot(); }
+
+// A flag is signalled for one message after the other.
+bool MessagePair::has_flag(const Lane& lane) const {
+  const std::uint64_t last = lane.launches[lane.ring.next() % kMessageFlags];
+  return last == 0 || is_over_(last);
+}
+
+std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
+  allocations_.take_in(false);
+  allocations_.look_at_one();
+  Lane& own = lane(message.direction);
+  bool waits = false;
+  const auto word = allocations_.encode(message.memory, false, waits);
+  const MessageRing::Decision decision = own.ring.decide(
+      {.memory = word.value_or(0), .bytes = message.bytes.value}, !word || !has_flag(own));
+  if (!decision.is_made) return std::nullopt;
+  if (!decision.is_first && decision.other.bytes != message.bytes.value)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("rank {} cannot {} rank {}", ends_.rank,
+                     message.direction == Direction::sent ? "send to" : "receive from", ends_.peer),
+         fmt::format("it has {} bytes where the other one has {}", message.bytes.value,
+                     decision.other.bytes),
+         "Give the same count and type at both ranks.");
+  return task_of(message, decision);
+}
+
+MessageTask MessagePair::task_of(const PairMessage& message,
+                                 const MessageRing::Decision& decision) {
+  const std::uint64_t number = decision.number;
+  MessageTask task{
+      .bytes = message.bytes,
+      .signal =
+          ends_.peer_flags + message_flag_offset(ends_.rank, opposite(message.direction), number),
+      .awaited = ends_.flags + message_flag_offset(ends_.peer, message.direction, number),
+      .value = static_cast<std::uint32_t>(number),
+      .direction = message.direction,
+      .peer = ends_.peer,
+      .number = number};
+  if (!decision.is_first) copy_by_this_end(task, message, decision.other.memory);
+  return task;
+}
+
+void MessagePair::copy_by_this_end(MessageTask& task, const PairMessage& message,
+                                   std::uint64_t word) const {
+  const auto theirs = allocations_.find(ends_.rank < ends_.peer ? 1 : 0, word);
+  if (!theirs)
+    fail(ErrorCode::internal, "memory of another rank is not open", "it was offered as that");
+  task.copies = true;
+  task.source = message.memory, task.source_place = ends_.gpu;
+  task.destination = *theirs, task.destination_place = ends_.peer_gpu;
+  if (message.direction == Direction::sent) return;
+  std::swap(task.source, task.destination);
+  std::swap(task.source_place, task.destination_place);
+}
+
+void MessagePair::note_launched(const MessageTask& task, std::uint64_t launch) {
+  lane(task.direction).launches[task.number % kMessageFlags] = launch;
+  allocations_.note_use([is_over = is_over_, launch] { return is_over(launch); });
+}
+
+bool MessagePair::has_other_come(const MessageTask& task) const {
+  return lane(task.direction).ring.has_other_come(task.number);
+}
+
+void MessagePair::publish(Address address) {
+  bool waits = false;
+  (void)allocations_.encode(address, true, waits);
+}
+
+}  // namespace polypath

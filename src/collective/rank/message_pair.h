@@ -1,0 +1,96 @@
+#pragma once
+// One rank's end of all messages to and from one other rank.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "collective/rank/message_segment.h"
+#include "collective/rank/shared_allocations.h"
+
+namespace polypath {
+
+enum class Direction { sent, received };
+
+/// A message as one end knows it.
+struct PairMessage {
+  Direction direction = Direction::sent;
+  int peer = 0;
+  Address memory = {};
+  Bytes bytes = {};
+};
+
+/// What this end does for a message that is made.
+struct MessageTask {
+  bool copies = false;                    ///< else the other end does
+  Address source = {}, destination = {};  ///< of a copy
+  PlaceId source_place = {}, destination_place = {};
+  Bytes bytes = {};
+  Address signal = {};   ///< at the other rank; 0: there is no other rank
+  Address awaited = {};  ///< here
+  std::uint32_t value = 0;
+  /// For reports.
+  Direction direction = Direction::sent;
+  int peer = 0;
+  std::uint64_t number = 0;
+};
+
+/// Where the flags of messages are: a rank has some for each rank and direction.
+inline constexpr std::uint64_t kMessageFlags = 64;  ///< of a rank and a direction
+Bytes message_flag_offset(int peer, Direction direction, std::uint64_t number);
+Bytes message_flag_bytes(int ranks);
+
+/// Not thread-safe.
+class MessagePair {
+ public:
+  /// The ends of the pair, and their flags as this rank reaches them.
+  struct Ends {
+    int rank = 0, peer = 0;
+    PlaceId gpu = {}, peer_gpu = {};
+    Address flags = {}, peer_flags = {};
+  };
+  /// True once the launch of that number is over.
+  using IsOver = std::function<bool(std::uint64_t launch)>;
+
+  MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends, IsOver is_over);
+
+  /// False if this rank is so far ahead of the other one that it has to wait.
+  [[nodiscard]] bool has_slot(Direction direction) const;
+  /// The next message, which has a slot. None if both ends leave it. Error (invalid_argument) if
+  /// the other end has another size.
+  std::optional<MessageTask> decide(const PairMessage& message);
+  /// It has been enqueued.
+  void note_launched(const MessageTask& task, std::uint64_t launch);
+  [[nodiscard]] bool has_other_come(const MessageTask& task) const;
+
+  /// Memory that the other rank is to know now, and none any more: each in steps between which all
+  /// ranks wait for each other.
+  void publish(Address address);
+  void take_in() { allocations_.take_in(false); }
+  void take_back() { allocations_.close(); }
+
+ private:
+  struct Lane {
+    MessageRing ring;
+    std::array<std::uint64_t, kMessageFlags> launches = {};  ///< the last ones that used a flag
+  };
+
+  [[nodiscard]] Lane& lane(Direction direction) {
+    return direction == Direction::sent ? sent_ : received_;
+  }
+  [[nodiscard]] const Lane& lane(Direction direction) const {
+    return direction == Direction::sent ? sent_ : received_;
+  }
+  [[nodiscard]] bool has_flag(const Lane& lane) const;
+  [[nodiscard]] MessageTask task_of(const PairMessage& message,
+                                    const MessageRing::Decision& decision);
+  void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word) const;
+
+  Ends ends_;
+  IsOver is_over_;
+  SharedAllocations allocations_;
+  Lane sent_, received_;
+};
+
+}  // namespace polypath

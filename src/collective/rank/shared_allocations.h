@@ -1,0 +1,86 @@
+#pragma once
+// Allocations of the callers' own that the ranks of a node open to each other.
+//
+// An allocation that is used repeatedly is exported, and the other ranks import it at their next
+// call (communicator/node/handle_board.h). It is known by the driver's number of it, which is asked
+// for at every call: memory that was freed and allocated again at the same address is another
+// allocation. A freed allocation is taken back, and the other ranks release their import of it once
+// none of their queued work can use it. They learn of it at their next call.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "communicator/node/handle_board.h"
+#include "driver/driver.h"
+
+namespace polypath {
+
+/// Not thread-safe.
+class SharedAllocations {
+ public:
+  /// `gpu` is this rank's.
+  SharedAllocations(Driver& driver, PlaceId gpu, HandleBoard handles)
+      : driver_(driver), gpu_(gpu), handles_(std::move(handles)) {}
+  SharedAllocations(const SharedAllocations&) = delete;
+  SharedAllocations& operator=(const SharedAllocations&) = delete;
+  /// Nothing that is queued may use what was imported.
+  ~SharedAllocations();
+
+  // --- this rank's own ---
+
+  /// What the other ranks know an address by; 0 of address 0. None if they have not imported it:
+  /// `waits` is true then if they may soon. It is exported once it was asked for a few times, or
+  /// `at_once`.
+  std::optional<std::uint64_t> encode(Address address, bool at_once, bool& waits);
+  /// Takes one allocation back if it was freed: another one at each call.
+  void look_at_one();
+  /// Takes all of them back.
+  void close();
+
+  // --- the others' ---
+
+  /// Imports what they have exported since the last call, and releases what they have taken back.
+  /// Nothing is released while something is `captured`.
+  void take_in(bool captured);
+  /// What another rank knows by `word`, as this one reaches it.
+  [[nodiscard]] std::optional<Address> find(int rank, std::uint64_t word) const;
+  /// Work that uses what was imported: `is_done` says when it has ended.
+  void note_use(std::function<bool()> is_done) { last_use_ = std::move(is_done); }
+
+ private:
+  static constexpr int kUsesBefore = 2;  ///< until an allocation is worth it
+  static constexpr std::size_t kMostOwn = 256;
+
+  /// An allocation of this rank's.
+  struct Own {
+    std::uint64_t id = 0;
+    Bytes size;
+    int uses = 0;
+    std::optional<int> notice = {};
+    /// For good: it cannot be shared, too many others are, or another rank could not import it.
+    bool is_private = false;
+  };
+  using Allocations = std::map<Address, Own>;  ///< by base
+
+  [[nodiscard]] Allocations::iterator find_own(Address address);
+  [[nodiscard]] Allocations::iterator look_up(Address address);
+  void open(Address base, Own& own);
+  void forget(Allocations::iterator own);
+  void take(const HandleBoard::Update& news);
+  void release_gone();
+
+  Driver& driver_;
+  PlaceId gpu_;
+  HandleBoard handles_;
+  Allocations own_;
+  Address looked_at_;                                ///< of own_, the last one in turn
+  std::map<std::pair<int, int>, Address> imported_;  ///< by rank and number on its board
+  std::deque<HandleBoard::Update> gone_;             ///< and not yet released
+  std::function<bool()> last_use_;
+};
+
+}  // namespace polypath

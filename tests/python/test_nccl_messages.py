@@ -1,0 +1,113 @@
+"""Sends and receives of programs that use NCCL under the preload library, over the stand-ins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from polypath import preloading
+from standin_copies import AROUND, on_the_stand_in
+
+PROGRAM = Path(__file__).parent / "nccl_messages.py"
+LIMIT = 240
+
+pytestmark = on_the_stand_in
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a folder in which all programs keep what they have measured: that takes long."""
+    return str(tmp_path_factory.mktemp("cache"))
+
+
+def environment_of(folder: Path, seed: int, **more: str) -> dict[str, str]:
+    """Return the variables of a rank, whose statistics go to the folder."""
+    return {
+        **os.environ,
+        **AROUND,
+        "STANDIN_MACHINE": "h200x4",
+        "STANDIN_CHAOS": str(seed),
+        "STANDIN_STRICT": "1",
+        "POLYPATH_NCCL_MEASURED": "1M",
+        "LD_PRELOAD": preloading.library(),
+        "POLYPATH_STATS": f"{folder}/",
+        **more,
+    }
+
+
+def start(
+    folder: Path, which: str, ranks: int, seed: int, *words: str, **more: str
+) -> subprocess.Popen[str]:
+    """Start one process."""
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM), str(folder), which, str(ranks), str(seed), *words],
+        env=environment_of(folder, seed, **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(folder: Path, which: list[str], ranks: int, seed: int, **more: str) -> dict[str, int]:
+    """Run all processes; how many messages of all were whose, and why."""
+    programs = [start(folder, each, ranks, seed, **more) for each in which]
+    for program in programs:
+        output, errors = program.communicate(timeout=LIMIT)
+        assert (program.returncode, output) == (0, "right\n"), errors
+    counted: dict[str, int] = {}
+    for program in programs:
+        (file,) = folder.glob(f"*-{program.pid}.json")
+        for row in json.loads(file.read_text())["nccl"]["calls"]:
+            if row["operation"] in ("send", "receive"):
+                counted[row["by"]] = counted.get(row["by"], 0) + row["calls"]
+    return counted
+
+
+@pytest.mark.parametrize(("ranks", "seed"), [(2, 1), (2, 2), (3, 3), (4, 4)])
+def test_messages_of_processes_are_ours_and_right(
+    tmp_path: Path, ranks: int, seed: int, cache: str
+) -> None:
+    counted = run(tmp_path, [str(rank) for rank in range(ranks)], ranks, seed, XDG_CACHE_HOME=cache)
+
+    assert counted["Polypath"] > 0
+    assert counted["NCCL: memory that the other rank does not know yet"] > 0
+    assert counted["NCCL: a message that is captured"] == 2
+
+
+@pytest.mark.parametrize(("ranks", "seed"), [(2, 5), (3, 6), (4, 7)])
+def test_messages_of_threads_are_ours_and_right(
+    tmp_path: Path, ranks: int, seed: int, cache: str
+) -> None:
+    counted = run(tmp_path, ["threads"], ranks, seed, XDG_CACHE_HOME=cache)
+
+    assert counted["Polypath"] > 0
+
+
+@pytest.mark.parametrize(("ranks", "seed"), [(2, 8), (3, 9)])
+def test_one_thread_may_have_all_ranks(tmp_path: Path, ranks: int, seed: int, cache: str) -> None:
+    counted = run(tmp_path, ["one"], ranks, seed, XDG_CACHE_HOME=cache)
+
+    assert counted["Polypath"] > 0
+
+
+def test_without_a_measurement_messages_are_nccls(tmp_path: Path) -> None:
+    here = str(tmp_path)
+    counted = run(tmp_path, ["0", "1"], 2, 1, POLYPATH_NCCL_MEASURED="64K", XDG_CACHE_HOME=here)
+
+    assert "Polypath" not in counted
+
+
+def test_a_rank_that_is_killed_is_an_asynchronous_error(tmp_path: Path, cache: str) -> None:
+    around = {"STANDIN_STRICT": "0", "XDG_CACHE_HOME": cache}
+    first = start(tmp_path, "0", 2, 1, "left-alone", **around)
+    second = start(tmp_path, "1", 2, 1, "left-alone", **around)
+
+    output, errors = first.communicate(timeout=LIMIT)
+
+    assert first.returncode == 0, errors
+    assert output.startswith("error 6: Rank 1 has ended"), output
+    second.communicate()
