@@ -137,6 +137,42 @@ def torch_block(folder: Path) -> str:
     )
 
 
+def weight_programs_block(folder: Path) -> str:
+    """Return what unmodified programs with weights gain, for docs/weights.md."""
+    documents = read(folder, "torch_weights")
+    rows = [
+        [
+            f"`{r['operation']}`", size_text(r["bytes"]), f"{1e3 * r['native_seconds']:.0f}",
+            f"{1e3 * r['seconds']:.0f}", speedup_text(r),
+        ]
+        for document in documents
+        for r in document["results"]
+    ]  # fmt: skip
+    said = (
+        f"`{documents[0]['command']}` and the same without: {documents[0]['program']}. `first` and "
+        f"`later` are passes of one process. {host_text(documents[0]['host'])}."
+    )
+    return f"{said}\n\n{table(['what', 'size', 'without, ms', 'with, ms', 'speed-up'], rows)}"
+
+
+def own_calls_block(folder: Path) -> str:
+    """Return what Polypath's calls gain before PyTorch's, for docs/weights.md."""
+    document = read(folder, "weights_and_blocks")
+    if not all(r["verified"] for r in document["results"]):
+        raise SystemExit("weights_and_blocks.json holds a result that is not verified")
+    rows = [
+        [
+            r["way"], size_text(r["bytes"]), f"{1e3 * r['native_seconds']:.2f}",
+            f"{1e3 * r['seconds']:.2f}", f"{r['bytes_per_second'] / 1e9:.1f}",
+            f"{r['speedup']:.2f}",
+        ]
+        for r in document["results"]
+    ]  # fmt: skip
+    said = f"`{document['command']}`. {document['program']}; {host_text(document['host'])}."
+    head = ["what", "size", "PyTorch, ms", "Polypath, ms", "GB/s", "speed-up"]
+    return f"{said}\n\n{table(head, rows)}"
+
+
 def mpi_block(folder: Path) -> str:
     """Return what stands between the measured markers of docs/mpi.md."""
     perftest = perftest_section(read(folder, "perftest"))

@@ -77,6 +77,17 @@ TEST_F(BlocksOnH200s, GoNativelyBesideWhatElseIsInFlight) {
   expect_right();
 }
 
+TEST_F(BlocksOnH200s, GoBesideWhatComesBack) {
+  add("host", "gpu0", 512, 64 << 10);
+  copy();
+  Buffer& back = rig_.buffer("host", 64 << 20);
+  rig_.copy(back, rig_.buffer("gpu0", 64 << 20), rig_.stream("gpu0"));
+
+  EXPECT_THAT(copy(), Each(by_paths));
+
+  expect_right();
+}
+
 // --- which copies go together ---
 
 TEST_F(BlocksOnH200s, OfSeveralSizesGoTogether) {
