@@ -16,7 +16,7 @@ namespace {
 
 // Ends later than the flow bound by less are not worth another search.
 constexpr double kNearBound = 1.03;
-constexpr double kTogether = 0.8;  // of the last native end
+constexpr double kAlikeTimes = 0.8;  // the shortest native time of the longest
 
 // In a queue the calls of one thread come in between each other as those of several do.
 BothWays calls_of(const JointOptions& options) {
@@ -226,13 +226,17 @@ bool JointPlanner::may_reorder(const Request& request) const {
          may_split(request);
 }
 
-// False where native copies keep what holds all of them up busy, from all beginnings to all ends:
-// one copy from the host to each GPU, say. A search would take seconds and find that out.
+// False where native copies of about the same length keep what holds them up busy: one copy from
+// the host to each GPU, say. A search would take seconds and find that out.
 bool JointPlanner::may_gain(const Request& request) const {
   const JointPredictor& predictor = request.predictors.front();
-  const double together = predictor.last_native_end().value * kTogether;
-  for (std::size_t k = 0; k < request.transfers.size(); ++k)
-    if (predictor.native_end(k).value < together) return true;
+  const std::vector<Seconds> starts = predictor.starts(predictor.natively());
+  Seconds least = Seconds::infinity(), most;
+  for (std::size_t k = 0; k < request.transfers.size(); ++k) {
+    const Seconds takes = predictor.native_end(k) - starts[k];
+    least = std::min(least, takes), most = std::max(most, takes);
+  }
+  if (least < most * kAlikeTimes) return true;
   const Seconds bound = bound_of(planner_, request.transfers);
   return bound_of(planner_, request.transfers, Ways::direct) > bound * kNearBound;
 }
