@@ -1,5 +1,7 @@
 #include "nccl/group_messages.h"
 
+#include "kernels/messages_layout.h"
+
 namespace polypath::nccl {
 
 void GroupMessages::decide(const Leave& leave) {
@@ -22,7 +24,7 @@ void GroupMessages::decide_copies(const Leave& leave) {
     if (call.other == member_.rank())
       (call.operation == Operation::send ? sends : receives).push_back(call);
   const bool are_ours =
-      !tasks_.empty() && member_.messages()->begin_copies(sends, receives, tasks_);
+      !tasks_.empty() && sends.size() <= kMostMessages && member_.messages()->begin_copies(sends, receives, tasks_);
   for (const std::vector<Call>& part : {sends, receives})
     for (const Call& call : part)
       if (are_ours) ours_.push_back(call);

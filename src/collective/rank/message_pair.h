@@ -29,7 +29,7 @@ struct MessageTask {
   Bytes bytes = {};
   Address signal = {};   ///< at the other rank; 0: there is no other rank
   Address awaited = {};  ///< here
-  std::uint32_t value = 0;
+  std::uint32_t value = 0;  ///< of messages that are made the number
   /// For reports.
   Direction direction = Direction::sent;
   int peer = 0;
@@ -55,10 +55,8 @@ class MessagePair {
 
   MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends, IsOver is_over);
 
-  /// False if this rank is so far ahead of the other one that it has to wait.
-  [[nodiscard]] bool has_slot(Direction direction) const;
-  /// The next message, which has a slot. None if both ends leave it. Error (invalid_argument) if
-  /// the other end has another size.
+  /// The next message. None if both ends leave it. Error (invalid_argument) if the other end has
+  /// another size.
   std::optional<MessageTask> decide(const PairMessage& message);
   /// It has been enqueued.
   void note_launched(const MessageTask& task, std::uint64_t launch);
@@ -73,6 +71,8 @@ class MessagePair {
  private:
   struct Lane {
     MessageRing ring;
+    /// At both ends the same. They give the flags, whose values differ by 64 from use to use.
+    std::uint64_t made = 0;
     std::array<std::uint64_t, kMessageFlags> launches = {};  ///< the last ones that used a flag
   };
 
@@ -84,7 +84,7 @@ class MessagePair {
   }
   [[nodiscard]] bool has_flag(const Lane& lane) const;
   [[nodiscard]] MessageTask task_of(const PairMessage& message,
-                                    const MessageRing::Decision& decision);
+                                    const MessageRing::Decision& decision, std::uint64_t made);
   void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word) const;
 
   Ends ends_;
