@@ -18,13 +18,18 @@ MemberMessages::MemberMessages(const Surroundings& around, NodeCollectives& rank
       messages_(around.driver, ranks.gpus(), ranks.communicator(), multiprocessors),
       streams_(around.driver, gpu_) {}
 
-// Whether a message is counted follows from what both ends know.
-Fate MemberMessages::decide(const Call& call, const Choices& choices, Tasks& tasks) {
+std::optional<Fate> MemberMessages::left(const Call& call, const Choices& choices) const {
   const Bytes bytes = message_of(call, size_);
   const bool is_other = call.other >= 0 && call.other < size_ && call.other != rank_;
   if (!is_other || bytes.value == 0) return Fate::other_kind;
   if (bytes < Choices::kLeastMessage || !choices.is_ours(class_of(call), bytes))
     return Fate::faster;
+  return std::nullopt;
+}
+
+// Whether a message is counted follows from what both ends know.
+Fate MemberMessages::decide(const Call& call, const Choices& choices, Tasks& tasks) {
+  if (const auto fate = left(call, choices)) return *fate;
   if (around_.driver.is_capturing(stream_of(call))) return Fate::captured;
   return begin(call, tasks) ? Fate::ours : Fate::not_open;
 }
