@@ -53,7 +53,8 @@ Bytes MessageLauncher::state_bytes() const {
 
 void MessageLauncher::exchange(Communicator& communicator) {
   Address& own = states_[static_cast<std::size_t>(rank_)];
-  own = driver_.allocate_zeros(gpu_of(rank_), state_bytes() + message_flag_bytes(communicator.size()));
+  own = driver_.allocate_zeros(gpu_of(rank_),
+                               state_bytes() + message_flag_bytes(communicator.size()));
   const auto all = all_gather_by(communicator)(driver_.export_memory(own));
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (static_cast<int>(rank) != rank_)

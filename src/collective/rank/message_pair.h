@@ -27,8 +27,8 @@ struct MessageTask {
   Address source = {}, destination = {};  ///< of a copy
   PlaceId source_place = {}, destination_place = {};
   Bytes bytes = {};
-  Address signal = {};   ///< at the other rank; 0: there is no other rank
-  Address awaited = {};  ///< here
+  Address signal = {};      ///< at the other rank; 0: there is no other rank
+  Address awaited = {};     ///< here
   std::uint32_t value = 0;  ///< of messages that are made the number
   /// For reports.
   Direction direction = Direction::sent;

@@ -65,8 +65,7 @@ class RankMessages {
   [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer);
   [[nodiscard]] StreamHandle side_stream(std::size_t number);
   void enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart);
-  void launch(std::span<const MessageTask> tasks, std::size_t of_group,
-              StreamHandle stream);
+  void launch(std::span<const MessageTask> tasks, std::size_t of_group, StreamHandle stream);
   void release_when_aborted();
   [[nodiscard]] bool have_all_left() const;
 
