@@ -45,8 +45,9 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
   Lane& own = lane(message.direction);
   bool waits = false;
   const auto word = allocations_.encode(message.memory, false, waits);
-  const MessageRing::Decision decision = own.ring.decide(
-      {.memory = word.value_or(0), .bytes = message.bytes.value}, !word || !has_flag(own));
+  const MessageRing::Decision decision =
+      own.ring.decide({.memory = word.value_or(0), .bytes = message.bytes.value},
+                      !word || own.ring.is_closed() || !has_flag(own));
   if (!decision.is_made) return std::nullopt;
   if (!decision.is_first && decision.other.bytes != message.bytes.value)
     fail(ErrorCode::invalid_argument,

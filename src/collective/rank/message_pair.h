@@ -58,6 +58,9 @@ class MessagePair {
   /// The next message. None if both ends leave it. Error (invalid_argument) if the other end has
   /// another size.
   std::optional<MessageTask> decide(const PairMessage& message);
+  /// A message of this direction is part of a graph, here at least. It cannot be told whether the
+  /// other end counts it, so later ones that no end has come to are left.
+  void note_captured(Direction direction) { lane(direction).ring.close(); }
   /// It has been enqueued.
   void note_launched(const MessageTask& task, std::uint64_t launch);
   [[nodiscard]] bool has_other_come(const MessageTask& task) const;

@@ -39,6 +39,8 @@ class RankMessages {
   /// This rank's end of the next message: both ends count the same ones. None if both leave it.
   /// Errors: that of an abort; invalid_argument if the ends differ.
   std::optional<MessageTask> decide(const PairMessage& message);
+  /// As MessagePair has it.
+  void note_captured(int peer, Direction direction) { pair(peer).note_captured(direction); }
   /// A copy within this rank, as one of the tasks of a group.
   [[nodiscard]] MessageTask copy_within(Address source, Address destination, Bytes bytes) const;
 

@@ -48,6 +48,9 @@ class MessageRingOn {
   [[nodiscard]] bool has_slot() const;
   /// The next message. The end that is first leaves it if it is `unwilling` or has no slot.
   Decision decide(const Offer& mine, bool unwilling);
+  /// From now on both ends find that one of them wants no more messages.
+  void close();
+  [[nodiscard]] bool is_closed() const;
   /// True if the other end has come to the message.
   [[nodiscard]] bool has_other_come(std::uint64_t number) const;
 
@@ -67,10 +70,11 @@ class MessageRingOn {
     std::array<SharedOffer, 2> offers;
   };
   struct alignas(64) Passed {
-    Word<std::uint64_t> number;
+    Word<std::uint64_t> number, is_last;
   };
   struct Memory {
-    std::array<Passed, 2> passed;  ///< by end: the last message that it is done with here
+    /// By end: the last message that it is done with here, and whether it wants no more.
+    std::array<Passed, 2> passed;
     std::array<Slot, kSlots> slots;
   };
 

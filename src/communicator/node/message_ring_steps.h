@@ -44,6 +44,17 @@ auto MessageRingOn<Shared>::decide(const Offer& mine, bool unwilling) -> Decisio
 }
 
 template <class Shared>
+void MessageRingOn<Shared>::close() {
+  memory_->passed[own_].is_last.store(1, std::memory_order_release);
+}
+
+template <class Shared>
+bool MessageRingOn<Shared>::is_closed() const {
+  return memory_->passed[own_].is_last.load(std::memory_order_relaxed) != 0 ||
+         memory_->passed[other()].is_last.load(std::memory_order_acquire) != 0;
+}
+
+template <class Shared>
 bool MessageRingOn<Shared>::has_other_come(std::uint64_t number) const {
   return memory_->passed[other()].number.load(std::memory_order_acquire) >= number;
 }

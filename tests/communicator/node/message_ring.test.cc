@@ -53,6 +53,17 @@ TEST(MessageRing, TellsWhetherTheOtherEndHasCome) {
   EXPECT_TRUE(sender.has_other_come(1));
 }
 
+TEST(MessageRing, IsClosedForBothEndsByOne) {
+  Shared shared;
+  MessageRing sender = shared.sender(), receiver = shared.receiver();
+
+  const bool before = sender.is_closed() || receiver.is_closed();
+  receiver.close();
+
+  EXPECT_FALSE(before);
+  EXPECT_TRUE(sender.is_closed() && receiver.is_closed());
+}
+
 TEST(MessageRing, LeavesWhatIsAThousandMessagesAheadAtBothEnds) {
   constexpr int kMessages = 5000;
   Shared shared;
