@@ -28,8 +28,9 @@ Kernel messages_kernel() {
 }
 
 std::vector<std::uint64_t> message_values(std::size_t copies, std::span<const MessageValues> tasks,
-                                          unsigned blocks_of_copy) {
-  std::vector<std::uint64_t> values{copies, tasks.size() - copies, blocks_of_copy};
+                                          unsigned blocks_of_copy, std::uint64_t launch) {
+  std::vector<std::uint64_t> values{copies, tasks.size() - copies, blocks_of_copy,
+                                    copy_counter(launch)};
   for (const MessageValues& each : tasks) {
     values.push_back(each.bytes.value);
     values.push_back(each.value);

@@ -74,7 +74,8 @@ __device__ void finish(const Parameters& parameters, std::uint64_t copy) {
   __threadfence_system();
   __syncthreads();
   if (threadIdx.x != 0) return;
-  std::uint32_t* const counter = parameters.state() + polypath::kFirstCopyCounter + copy;
+  std::uint32_t* const counter =
+      parameters.state() + parameters.words[polypath::kMessageCounter] + copy;
   __threadfence_system();
   if (atomicAdd(counter, 1) != parameters.words[polypath::kMessageBlocks] - 1) return;
   *counter = 0;

@@ -27,9 +27,10 @@ struct MessageValues {
 /// simulated machines. Its memory is as of messages_layout.h, from the state on.
 Kernel messages_kernel();
 
-/// The numbers of a call, of which the first `copies` tasks copy.
+/// The numbers of a call, of which the first `copies` tasks copy. Launches that may run at the same
+/// time have other numbers.
 std::vector<std::uint64_t> message_values(std::size_t copies, std::span<const MessageValues> tasks,
-                                          unsigned blocks_of_copy);
+                                          unsigned blocks_of_copy, std::uint64_t launch);
 /// A block for all waits, and so many for each copy.
 LaunchShape message_shape(std::size_t copies, unsigned blocks_of_copy);
 

@@ -2,11 +2,11 @@
 // Where the parameters of the kernel of messages are, in words of 64 bits, for the kernel and its
 // caller. Tasks that copy come first, then tasks that wait for a copy of the other end:
 //
-//   copies, waits, blocks of each copy | by task bytes, value | state |
+//   copies, waits, blocks of each copy, first counter | by task bytes, value | state |
 //   by copy source, destination, signal, awaited | by wait signal, awaited
 //
 // State is memory of the GPU, zeros at first: a word that is not 0 once no end waits for another
-// one any more, and a counter for each copy.
+// one any more, and a counter for each copy of those launches that may run at the same time.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,13 @@ namespace polypath {
 inline constexpr std::size_t kMostMessages = 64;
 inline constexpr unsigned kMessageThreads = 512;  ///< of a block
 
-enum MessageWord : std::uint64_t { kMessageCopies, kMessageWaits, kMessageBlocks, kMessageTasks };
+enum MessageWord : std::uint64_t {
+  kMessageCopies,
+  kMessageWaits,
+  kMessageBlocks,
+  kMessageCounter,
+  kMessageTasks
+};
 /// From one task's words of the memory to the next one's.
 inline constexpr std::uint64_t kWordsOfCopy = 4, kWordsOfWait = 2;
 enum CopyWord : std::uint64_t { kCopySource, kCopyDestination, kCopySignal, kCopyAwaited };
@@ -46,7 +52,12 @@ inline constexpr std::size_t kMostMessageWords =
 
 /// In 32-bit words of the state.
 inline constexpr std::uint64_t kMessagesAbandoned = 0, kFirstCopyCounter = 32;
-inline constexpr std::size_t kMessageStateBytes = (kFirstCopyCounter + kMostMessages) * 4;
+constexpr std::uint64_t copy_counter(std::uint64_t launch) {
+  return kFirstCopyCounter + launch * kMostMessages;
+}
+constexpr std::size_t message_state_bytes(std::uint64_t launches) {
+  return copy_counter(launches) * 4;
+}
 
 /// True once the message of that number, or one after it, was signalled: numbers go round.
 POLYPATH_ON_BOTH constexpr bool is_signalled(std::uint32_t word, std::uint32_t number) {

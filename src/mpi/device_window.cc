@@ -71,11 +71,13 @@ void DeviceWindow::attach(void* memory, Count bytes) {
 bool DeviceWindow::detach(const void* memory) { return board_->withdraw(address_of(memory)); }
 
 bool DeviceWindow::has_gpus(int target) const {
-  return shared_.empty() || shared_[static_cast<std::size_t>(target)].memory != nullptr;
+  return is_rank(target) &&
+         (shared_.empty() || shared_[static_cast<std::size_t>(target)].memory != nullptr);
 }
 
 bool DeviceWindow::has_hosts(int target) const {
-  return shared_.empty() || shared_[static_cast<std::size_t>(target)].memory == nullptr;
+  return !is_rank(target) || shared_.empty() ||
+         shared_[static_cast<std::size_t>(target)].memory == nullptr;
 }
 
 std::optional<Reached> DeviceWindow::reach(int target, Count displacement, const Range& range) {
@@ -100,7 +102,11 @@ std::unique_ptr<HeldLock> DeviceWindow::hold(int target) const {
 }
 
 void DeviceWindow::lock(int target, RankLock::Mode mode) const {
-  board_->lock(board_->passive(target), mode, wait_);
+  RankLock& wanted = board_->passive(target);
+  if ((wanted.holders() >> ranks_.rank & 1U) != 0)
+    fail(ErrorCode::invalid_argument, fmt::format("rank {} cannot be locked again", target),
+         "this rank has a lock of it in this window", "Unlock it first.");
+  board_->lock(wanted, mode, wait_);
 }
 
 void DeviceWindow::unlock(int target) const { board_->passive(target).unlock(ranks_.rank); }

@@ -51,7 +51,8 @@ class DeviceWindow {
   bool detach(const void* memory);
 
   [[nodiscard]] int size() const { return ranks_.size; }
-  /// Whether the target may have memory of a GPU in it, and MPI's.
+  /// Whether the target may have memory of a GPU in it, and MPI's. What is no rank is for MPI to
+  /// answer.
   [[nodiscard]] bool has_gpus(int target) const;
   [[nodiscard]] bool has_hosts(int target) const;
   /// Where elements of that range are; none if they are MPI's. Error (invalid_argument) if they are
@@ -60,6 +61,7 @@ class DeviceWindow {
 
   /// Waits until no other rank makes an atomic call at the target.
   [[nodiscard]] std::unique_ptr<HeldLock> hold(int target) const;
+  /// Error (invalid_argument) if this rank has it: it would wait for itself.
   void lock(int target, RankLock::Mode mode) const;
   void unlock(int target) const;
   void settle() { parts_.settle(); }
@@ -74,6 +76,7 @@ class DeviceWindow {
   void close() noexcept;
 
  private:
+  [[nodiscard]] bool is_rank(int target) const { return target >= 0 && target < ranks_.size; }
   [[nodiscard]] bool try_to_publish(const Part& mine);
   [[nodiscard]] bool try_to_open_all();
   [[nodiscard]] bool is_so_at_all(bool here) const;

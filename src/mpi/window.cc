@@ -12,7 +12,14 @@ std::optional<Reached> Window::target_of(const OneSidedCall& call) {
   return device_->reach(call.target, call.displacement, range);
 }
 
+// No elements of a part on a GPU may be anywhere.
+bool Window::is_nothing(const OneSidedCall& call) const {
+  return call.target_count == 0 && is_on_gpu(call.target) && !is_mpis(call.target);
+}
+
 Result Window::run(const OneSidedCall& call, const RealOneSided& real, void* request) {
+  if (is_nothing(call))
+    return request == nullptr ? kSuccess : give_completed_request(library_, request);
   const auto target = target_of(call);
   if (!target && !calls_.is_from_gpu(call))
     return real({.origin = call.origin.memory,
@@ -31,7 +38,6 @@ Result Window::run(const OneSidedCall& call, const RealOneSided& real, void* req
 Result Window::run_on_gpu(const OneSidedCall& call, const RealOneSided& real,
                           const Reached& target) {
   counts_.count(call.operation, OneSidedCounts::Fate::ours);
-  if (call.target_count <= 0) return kSuccess;
   const auto alone = call.is_atomic() ? device_->hold(call.target) : nullptr;
   return calls_.on_gpu(call, real, target);
 }

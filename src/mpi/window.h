@@ -55,6 +55,7 @@ class Window {
     HostSides sides;
   };
 
+  [[nodiscard]] bool is_nothing(const OneSidedCall& call) const;
   [[nodiscard]] std::optional<Reached> target_of(const OneSidedCall& call);
   Result run_on_gpu(const OneSidedCall& call, const RealOneSided& real, const Reached& target);
   Result stage(const OneSidedCall& call, const RealOneSided& real, bool waits);

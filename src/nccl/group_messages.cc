@@ -1,5 +1,7 @@
 #include "nccl/group_messages.h"
 
+#include "kernels/messages_layout.h"
+
 namespace polypath::nccl {
 
 void GroupMessages::decide(const Leave& leave) {
@@ -21,8 +23,8 @@ void GroupMessages::decide_copies(const Leave& leave) {
   for (const Call& call : calls_)
     if (call.other == member_.rank())
       (call.operation == Operation::send ? sends : receives).push_back(call);
-  const bool are_ours =
-      !tasks_.empty() && member_.messages()->begin_copies(sends, receives, tasks_);
+  const bool are_ours = !tasks_.empty() && sends.size() <= kMostMessages &&
+                        member_.messages()->begin_copies(sends, receives, tasks_);
   for (const std::vector<Call>& part : {sends, receives})
     for (const Call& call : part)
       if (are_ours) ours_.push_back(call);

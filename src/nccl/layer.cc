@@ -80,6 +80,13 @@ Fate fate_of(const Member& member, const Call& call) {
   return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
 }
 
+// In a group other calls say nothing of such a message. Short ones are many.
+std::optional<Fate> left_at_once(Member& member, const Call& call) {
+  if (!is_message(call) || call.other == member.rank()) return std::nullopt;
+  if (member.messages() == nullptr) return Fate::other_kind;
+  return member.messages()->left(call, member.choices());
+}
+
 // All collectives of one communicator, in their order, ours or NCCL's.
 bool are_ours(const Member& member, std::span<const Call> calls) {
   return std::ranges::all_of(calls, [&](const Call& call) {
@@ -340,6 +347,8 @@ Result Layer::collective(const Call& call) {
   const auto entry = entry_of(call.comm);
   if (!entry || !entry->member) return leave_to_nccl(call, entry ? *entry : Entry{});
   if (Group& group = Layer::group(); group.depth > 0) {
+    if (const auto fate = left_at_once(*entry->member, call))
+      return leave_to_nccl(call, *fate, entry->size);
     group.calls.push_back({call, entry->member});
     return kSuccess;
   }
@@ -400,6 +409,7 @@ Result Layer::group_end() {
 // wait for other ranks, which may wait for these.
 Result Layer::end_outermost(Group& group) {
   group.depth = 0;
+  if (group.calls.empty() && group.made.empty()) return call_real(real_.GroupEnd);
   const std::vector<CallsOfMember> all = sorted(std::exchange(group.calls, {}));
   std::vector<Made> made = std::exchange(group.made, {});
   Result result = kSuccess;

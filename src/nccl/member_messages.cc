@@ -5,6 +5,10 @@
 namespace polypath::nccl {
 namespace {
 
+Direction direction_of(const Call& call) {
+  return call.operation == Operation::send ? Direction::sent : Direction::received;
+}
+
 Address memory_at(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
 
 }  // namespace
@@ -18,21 +22,30 @@ MemberMessages::MemberMessages(const Surroundings& around, NodeCollectives& rank
       messages_(around.driver, ranks.gpus(), ranks.communicator(), multiprocessors),
       streams_(around.driver, gpu_) {}
 
-// Whether a message is counted follows from what both ends know.
-Fate MemberMessages::decide(const Call& call, const Choices& choices, Tasks& tasks) {
+std::optional<Fate> MemberMessages::left(const Call& call, const Choices& choices) const {
   const Bytes bytes = message_of(call, size_);
   const bool is_other = call.other >= 0 && call.other < size_ && call.other != rank_;
   if (!is_other || bytes.value == 0) return Fate::other_kind;
   if (bytes < Choices::kLeastMessage || !choices.is_ours(class_of(call), bytes))
     return Fate::faster;
-  if (around_.driver.is_capturing(stream_of(call))) return Fate::captured;
+  return std::nullopt;
+}
+
+// Whether a message is counted follows from what both ends know.
+Fate MemberMessages::decide(const Call& call, const Choices& choices, Tasks& tasks) {
+  if (const auto fate = left(call, choices)) return *fate;
+  if (around_.driver.is_capturing(stream_of(call))) {
+    const std::scoped_lock lock(mutex_);
+    messages_.note_captured(call.other, direction_of(call));
+    return Fate::captured;
+  }
   return begin(call, tasks) ? Fate::ours : Fate::not_open;
 }
 
 bool MemberMessages::begin(const Call& call, Tasks& tasks) {
   const bool sends = call.operation == Operation::send;
   const std::scoped_lock lock(mutex_);
-  const auto task = messages_.decide({.direction = sends ? Direction::sent : Direction::received,
+  const auto task = messages_.decide({.direction = direction_of(call),
                                       .peer = call.other,
                                       .memory = memory_at(sends ? call.send : call.receive),
                                       .bytes = message_of(call, size_)});

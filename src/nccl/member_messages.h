@@ -2,6 +2,7 @@
 // The sends and receives of one rank of a communicator: its end of those of ours.
 
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,9 @@ class MemberMessages {
   MemberMessages(const Surroundings& around, NodeCollectives& ranks, unsigned multiprocessors);
 
   [[nodiscard]] int rank() const { return rank_; }
+  /// Why a message is NCCL's by what both ends know of it, among other ranks; none if it may be
+  /// ours. It takes no time.
+  [[nodiscard]] std::optional<Fate> left(const Call& call, const Choices& choices) const;
   /// Whose a send to or a receive of another rank is, which both ends find alike. Ours becomes a
   /// task, and is to be run. Errors: as RankMessages::decide().
   [[nodiscard]] Fate decide(const Call& call, const Choices& choices, Tasks& tasks);

@@ -289,6 +289,19 @@ def with_other_memory(rank: Rank, chance: random.Random) -> None:
         uneven(rank, chance)
 
 
+def in_large_groups(rank: Rank, chance: random.Random) -> None:
+    """Put more messages of a pair into a group than it has flags and a launch has tasks."""
+    size, count, peer = 1 << 20, 100, 1 - rank.number
+    data = [chance.randbytes(size) for _ in range(2)]
+    for _ in range(ROUNDS):
+        with rank.group():
+            for _ in range(count):
+                rank.send(peer, data[rank.number])
+                rank.receive(peer, size)
+        rank.check(peer, data[peer])
+        rank.settle()
+
+
 ALL = (
     random_pairs,
     both_ways,
@@ -400,6 +413,12 @@ def main() -> None:
         rank = with_communicator(nccl, folder, int(which), ranks)
         if "left-alone" in sys.argv[5:]:
             be_left_alone(rank, seed)
+        if "many" in sys.argv[5:]:
+            ring(rank, random.Random(seed))
+            in_large_groups(rank, random.Random(seed))
+            must(nccl.ncclCommDestroy(rank.comm))
+            print("right")
+            return
         be_rank(rank, seed)
         must(nccl.ncclCommDestroy(rank.comm))
     print("right")

@@ -52,9 +52,11 @@ def start(
     )
 
 
-def run(folder: Path, which: list[str], ranks: int, seed: int, **more: str) -> dict[str, int]:
+def run(
+    folder: Path, which: list[str], ranks: int, seed: int, *words: str, **more: str
+) -> dict[str, int]:
     """Run all processes; how many messages of all were whose, and why."""
-    programs = [start(folder, each, ranks, seed, **more) for each in which]
+    programs = [start(folder, each, ranks, seed, *words, **more) for each in which]
     for program in programs:
         output, errors = program.communicate(timeout=LIMIT)
         assert (program.returncode, output) == (0, "right\n"), errors
@@ -90,6 +92,12 @@ def test_messages_of_threads_are_ours_and_right(
 @pytest.mark.parametrize(("ranks", "seed"), [(2, 8), (3, 9)])
 def test_one_thread_may_have_all_ranks(tmp_path: Path, ranks: int, seed: int, cache: str) -> None:
     counted = run(tmp_path, ["one"], ranks, seed, XDG_CACHE_HOME=cache)
+
+    assert counted["Polypath"] > 0
+
+
+def test_many_messages_may_be_in_a_group(tmp_path: Path, cache: str) -> None:
+    counted = run(tmp_path, ["0", "1"], 2, 10, "many", XDG_CACHE_HOME=cache)
 
     assert counted["Polypath"] > 0
 

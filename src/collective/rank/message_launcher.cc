@@ -9,7 +9,7 @@
 namespace polypath {
 namespace {
 
-constexpr Bytes kFlagsAt{kMessageStateBytes}, kWord{sizeof(std::uint32_t)};
+constexpr Bytes kWord{sizeof(std::uint32_t)};
 constexpr std::uint64_t kOfBlock = 128 << 10;  // a block has so much to do at least
 
 KernelMemory part(Address address, PlaceId place, Bytes bytes, bool writes) {
@@ -46,9 +46,15 @@ void MessageLauncher::give_back() noexcept {
   }
 }
 
+// A group has as many messages as there are flags, and one launch of copies within the rank.
+Bytes MessageLauncher::state_bytes() const {
+  return {message_state_bytes(1 + 2 * (gpus_.size() - 1) * kMessageFlags / kMostMessages)};
+}
+
 void MessageLauncher::exchange(Communicator& communicator) {
   Address& own = states_[static_cast<std::size_t>(rank_)];
-  own = driver_.allocate_zeros(gpu_of(rank_), kFlagsAt + message_flag_bytes(communicator.size()));
+  own = driver_.allocate_zeros(gpu_of(rank_),
+                               state_bytes() + message_flag_bytes(communicator.size()));
   const auto all = all_gather_by(communicator)(driver_.export_memory(own));
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (static_cast<int>(rank) != rank_)
@@ -56,14 +62,15 @@ void MessageLauncher::exchange(Communicator& communicator) {
 }
 
 Address MessageLauncher::flags_of(int rank) const {
-  return states_[static_cast<std::size_t>(rank)] + kFlagsAt;
+  return states_[static_cast<std::size_t>(rank)] + state_bytes();
 }
 
-void MessageLauncher::launch(std::span<const MessageTask> tasks, StreamHandle stream) const {
+void MessageLauncher::launch(std::span<const MessageTask> tasks, std::size_t of_group,
+                             StreamHandle stream) const {
   const PlaceId gpu = gpu_of(rank_);
   std::vector<MessageValues> values;
   std::vector<KernelMemory> memory{
-      part(states_[static_cast<std::size_t>(rank_)], gpu, kFlagsAt, true)};
+      part(states_[static_cast<std::size_t>(rank_)], gpu, state_bytes(), true)};
   std::size_t copies = 0;
   Bytes largest{1};
   for (const MessageTask& each : tasks) {
@@ -80,7 +87,7 @@ void MessageLauncher::launch(std::span<const MessageTask> tasks, StreamHandle st
   driver_.run({.kernel = kernel_,
                .gpu = gpu,
                .memory = std::move(memory),
-               .values = message_values(copies, values, blocks),
+               .values = message_values(copies, values, blocks, of_group),
                .shape = message_shape(copies, blocks)},
               stream);
 }

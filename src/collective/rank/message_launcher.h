@@ -26,14 +26,15 @@ class MessageLauncher {
   [[nodiscard]] Address flags_of(int rank) const;
   [[nodiscard]] PlaceId gpu_of(int rank) const { return gpus_[static_cast<std::size_t>(rank)]; }
   /// Enqueues tasks, as many as a launch takes at most, those that copy first. One launch of a rank
-  /// runs after the other, or they have tasks of one group.
-  void launch(std::span<const MessageTask> tasks, StreamHandle stream) const;
+  /// runs after the other, or they have tasks of one group, in which each has another number.
+  void launch(std::span<const MessageTask> tasks, std::size_t of_group, StreamHandle stream) const;
   /// No launch of this rank waits for another rank any more. Any thread may call it.
   void abandon();
 
  private:
   void exchange(Communicator& communicator);
   void give_back() noexcept;
+  [[nodiscard]] Bytes state_bytes() const;
   [[nodiscard]] unsigned blocks_of_copy(std::size_t copies, Bytes largest) const;
 
   Driver& driver_;

@@ -10,6 +10,7 @@ namespace polypath {
 namespace {
 
 constexpr Bytes kFlag{sizeof(std::uint32_t)};
+constexpr std::uint64_t kNotLaunched = ~std::uint64_t{0};
 
 Direction opposite(Direction direction) {
   return direction == Direction::sent ? Direction::received : Direction::sent;
@@ -32,12 +33,10 @@ MessagePair::MessagePair(Driver& driver, const MessageSegment& segment, const En
       sent_{segment.sent_to(ends.peer)},
       received_{segment.received_from(ends.peer)} {}
 
-bool MessagePair::has_slot(Direction direction) const { return lane(direction).ring.has_slot(); }
-
-// A flag is signalled for one message after the other.
+// A flag is signalled for one message after the other. Those of one group run at the same time.
 bool MessagePair::has_flag(const Lane& lane) const {
-  const std::uint64_t last = lane.launches[lane.ring.next() % kMessageFlags];
-  return last == 0 || is_over_(last);
+  const std::uint64_t last = lane.launches[(lane.made + 1) % kMessageFlags];
+  return last == 0 || (last != kNotLaunched && is_over_(last));
 }
 
 std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
@@ -46,8 +45,9 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
   Lane& own = lane(message.direction);
   bool waits = false;
   const auto word = allocations_.encode(message.memory, false, waits);
-  const MessageRing::Decision decision = own.ring.decide(
-      {.memory = word.value_or(0), .bytes = message.bytes.value}, !word || !has_flag(own));
+  const MessageRing::Decision decision =
+      own.ring.decide({.memory = word.value_or(0), .bytes = message.bytes.value},
+                      !word || own.ring.is_closed() || !has_flag(own));
   if (!decision.is_made) return std::nullopt;
   if (!decision.is_first && decision.other.bytes != message.bytes.value)
     fail(ErrorCode::invalid_argument,
@@ -56,21 +56,21 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
          fmt::format("it has {} bytes where the other one has {}", message.bytes.value,
                      decision.other.bytes),
          "Give the same count and type at both ranks.");
-  return task_of(message, decision);
+  own.launches[++own.made % kMessageFlags] = kNotLaunched;
+  return task_of(message, decision, own.made);
 }
 
-MessageTask MessagePair::task_of(const PairMessage& message,
-                                 const MessageRing::Decision& decision) {
-  const std::uint64_t number = decision.number;
+MessageTask MessagePair::task_of(const PairMessage& message, const MessageRing::Decision& decision,
+                                 std::uint64_t made) {
   MessageTask task{
       .bytes = message.bytes,
       .signal =
-          ends_.peer_flags + message_flag_offset(ends_.rank, opposite(message.direction), number),
-      .awaited = ends_.flags + message_flag_offset(ends_.peer, message.direction, number),
-      .value = static_cast<std::uint32_t>(number),
+          ends_.peer_flags + message_flag_offset(ends_.rank, opposite(message.direction), made),
+      .awaited = ends_.flags + message_flag_offset(ends_.peer, message.direction, made),
+      .value = static_cast<std::uint32_t>(made),
       .direction = message.direction,
       .peer = ends_.peer,
-      .number = number};
+      .number = decision.number};
   if (!decision.is_first) copy_by_this_end(task, message, decision.other.memory);
   return task;
 }
@@ -89,7 +89,7 @@ void MessagePair::copy_by_this_end(MessageTask& task, const PairMessage& message
 }
 
 void MessagePair::note_launched(const MessageTask& task, std::uint64_t launch) {
-  lane(task.direction).launches[task.number % kMessageFlags] = launch;
+  lane(task.direction).launches[task.value % kMessageFlags] = launch;
   allocations_.note_use([is_over = is_over_, launch] { return is_over(launch); });
 }
 

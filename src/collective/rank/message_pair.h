@@ -27,9 +27,9 @@ struct MessageTask {
   Address source = {}, destination = {};  ///< of a copy
   PlaceId source_place = {}, destination_place = {};
   Bytes bytes = {};
-  Address signal = {};   ///< at the other rank; 0: there is no other rank
-  Address awaited = {};  ///< here
-  std::uint32_t value = 0;
+  Address signal = {};      ///< at the other rank; 0: there is no other rank
+  Address awaited = {};     ///< here
+  std::uint32_t value = 0;  ///< of messages that are made the number
   /// For reports.
   Direction direction = Direction::sent;
   int peer = 0;
@@ -55,11 +55,12 @@ class MessagePair {
 
   MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends, IsOver is_over);
 
-  /// False if this rank is so far ahead of the other one that it has to wait.
-  [[nodiscard]] bool has_slot(Direction direction) const;
-  /// The next message, which has a slot. None if both ends leave it. Error (invalid_argument) if
-  /// the other end has another size.
+  /// The next message. None if both ends leave it. Error (invalid_argument) if the other end has
+  /// another size.
   std::optional<MessageTask> decide(const PairMessage& message);
+  /// A message of this direction is part of a graph, here at least. It cannot be told whether the
+  /// other end counts it, so later ones that no end has come to are left.
+  void note_captured(Direction direction) { lane(direction).ring.close(); }
   /// It has been enqueued.
   void note_launched(const MessageTask& task, std::uint64_t launch);
   [[nodiscard]] bool has_other_come(const MessageTask& task) const;
@@ -73,6 +74,8 @@ class MessagePair {
  private:
   struct Lane {
     MessageRing ring;
+    /// At both ends the same. They give the flags, whose values differ by 64 from use to use.
+    std::uint64_t made = 0;
     std::array<std::uint64_t, kMessageFlags> launches = {};  ///< the last ones that used a flag
   };
 
@@ -84,7 +87,7 @@ class MessagePair {
   }
   [[nodiscard]] bool has_flag(const Lane& lane) const;
   [[nodiscard]] MessageTask task_of(const PairMessage& message,
-                                    const MessageRing::Decision& decision);
+                                    const MessageRing::Decision& decision, std::uint64_t made);
   void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word) const;
 
   Ends ends_;

@@ -51,17 +51,9 @@ std::unique_ptr<MessagePair> RankMessages::make_pair_with(int peer) {
   });
 }
 
-void RankMessages::await_slot(const PairMessage& message) {
-  while (!pair(message.peer).has_slot(message.direction)) {
-    communicator_.check();
-    std::this_thread::yield();
-  }
-}
-
 // The other end may have decided by now, and relies on this one.
 std::optional<MessageTask> RankMessages::decide(const PairMessage& message) {
   communicator_.check();
-  await_slot(message);
   try {
     return pair(message.peer).decide(message);
   } catch (const Error& error) {
@@ -95,27 +87,33 @@ void RankMessages::run(std::span<const MessageTask> tasks, StreamHandle stream, 
   watcher_->wake();
 }
 
-// Launches of one group must not wait for each other, no more than its tasks.
+// Launches of one group must not wait for each other, no more than its tasks. Those that wait come
+// first: they take little of a GPU, and copies of other ranks wait for them.
 void RankMessages::enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart) {
   under_way_->begin_group();
   if (!apart && tasks.size() <= kMostMessages) {
     under_way_->come_after(stream, false);
-    return launch(tasks, stream);
+    return launch(tasks, 0, stream);
   }
+  std::vector<MessageTask> ordered(tasks.begin(), tasks.end());
+  std::ranges::stable_partition(ordered, [](const MessageTask& task) { return !task.copies; });
+  const std::span<const MessageTask> all(ordered);
   driver_.record(begun_.on(gpu()), stream);
-  for (std::size_t at = 0; at < tasks.size(); at += kMostMessages) {
-    const StreamHandle side = side_stream(at / kMostMessages);
+  for (std::size_t at = 0; at < all.size(); at += kMostMessages) {
+    const std::size_t number = at / kMostMessages;
+    const StreamHandle side = side_stream(number);
     driver_.wait(side, begun_.on(gpu()));
     under_way_->come_after(side, false);
-    launch(tasks.subspan(at, std::min(kMostMessages, tasks.size() - at)), side);
+    launch(all.subspan(at, std::min(kMostMessages, all.size() - at)), number, side);
   }
   if (!apart) join(stream);
 }
 
-void RankMessages::launch(std::span<const MessageTask> tasks, StreamHandle stream) {
+void RankMessages::launch(std::span<const MessageTask> tasks, std::size_t of_group,
+                          StreamHandle stream) {
   std::vector<MessageTask> ordered(tasks.begin(), tasks.end());
   std::ranges::stable_partition(ordered, &MessageTask::copies);
-  launcher_->launch(ordered, stream);
+  launcher_->launch(ordered, of_group, stream);
   const std::uint64_t number = under_way_->add(ordered, stream);
   for (const MessageTask& each : ordered)
     if (each.peer != rank_) pair(each.peer).note_launched(each, number);

@@ -6,8 +6,8 @@
 //
 // The end that comes first says where its memory is, signals that it is ready, and waits on the
 // GPU. The second one copies, from or to there. The host waits for no other rank. What is left is
-// left at both ends: until the first end's memory is open to the other one, and while a message of
-// 64 earlier is not over.
+// left at both ends: until the first end's memory is open to the other one, while a message of 64
+// earlier is not over, and a thousand messages ahead of the other end.
 
 #include <memory>
 #include <optional>
@@ -37,9 +37,10 @@ class RankMessages {
   ~RankMessages();
 
   /// This rank's end of the next message: both ends count the same ones. None if both leave it.
-  /// Waits only if this rank is a thousand messages ahead of the other one. Errors: that of an
-  /// abort; invalid_argument if the ends differ.
+  /// Errors: that of an abort; invalid_argument if the ends differ.
   std::optional<MessageTask> decide(const PairMessage& message);
+  /// As MessagePair has it.
+  void note_captured(int peer, Direction direction) { pair(peer).note_captured(direction); }
   /// A copy within this rank, as one of the tasks of a group.
   [[nodiscard]] MessageTask copy_within(Address source, Address destination, Bytes bytes) const;
 
@@ -64,10 +65,9 @@ class RankMessages {
   [[nodiscard]] MessagePair& pair(int peer) { return *pairs_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] PlaceId gpu() const { return launcher_->gpu_of(rank_); }
   [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer);
-  void await_slot(const PairMessage& message);
   [[nodiscard]] StreamHandle side_stream(std::size_t number);
   void enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart);
-  void launch(std::span<const MessageTask> tasks, StreamHandle stream);
+  void launch(std::span<const MessageTask> tasks, std::size_t of_group, StreamHandle stream);
   void release_when_aborted();
   [[nodiscard]] bool have_all_left() const;
 

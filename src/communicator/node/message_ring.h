@@ -8,7 +8,8 @@
 // the same, and neither needs to know when the other comes.
 //
 // Rings wrap: with R slots, message n has the slot of n − R. An end that is R messages ahead has no
-// slot until the other end has passed n − R.
+// slot until the other end has passed n − R. It leaves the message, and adds a lap to the word of
+// n − R: the other end finds there that n is left, too.
 
 #include <array>
 #include <cstddef>
@@ -45,8 +46,11 @@ class MessageRingOn {
   [[nodiscard]] std::uint64_t next() const { return number_ + 1; }
   /// False if this end is so far ahead that the next message has no slot.
   [[nodiscard]] bool has_slot() const;
-  /// The next message, which has a slot. This end leaves it if it is `unwilling` and the first one.
+  /// The next message. The end that is first leaves it if it is `unwilling` or has no slot.
   Decision decide(const Offer& mine, bool unwilling);
+  /// From now on both ends find that one of them wants no more messages.
+  void close();
+  [[nodiscard]] bool is_closed() const;
   /// True if the other end has come to the message.
   [[nodiscard]] bool has_other_come(std::uint64_t number) const;
 
@@ -54,24 +58,33 @@ class MessageRingOn {
   template <class Value>
   using Word = typename Shared::template Word<Value>;
   static constexpr std::uint64_t kSlots = Shared::kMessages;
+  /// More laps fit than messages can be queued.
+  static constexpr std::uint64_t kLap = std::uint64_t{1} << 48;
   enum State : std::uint64_t { open, made, left };
 
   struct SharedOffer {
     Word<std::uint64_t> memory, bytes;
   };
   struct Slot {
-    Word<std::uint64_t> state;  ///< 4·number + State
+    Word<std::uint64_t> state;  ///< kLap·laps + 4·number + State; each lap's message is left
     std::array<SharedOffer, 2> offers;
   };
   struct alignas(64) Passed {
-    Word<std::uint64_t> number;
+    Word<std::uint64_t> number, is_last;
   };
   struct Memory {
-    std::array<Passed, 2> passed;  ///< by end: the last message that it is done with here
+    /// By end: the last message that it is done with here, and whether it wants no more.
+    std::array<Passed, 2> passed;
     std::array<Slot, kSlots> slots;
   };
 
   [[nodiscard]] Slot& slot(std::uint64_t number) const { return memory_->slots[number % kSlots]; }
+  static std::uint64_t number_of(std::uint64_t state) { return state % kLap / 4; }
+  /// The last message that a slot's word decides.
+  static std::uint64_t last_of(std::uint64_t state) {
+    return number_of(state) + kSlots * (state / kLap);
+  }
+  std::uint64_t offer(Slot& here, const Offer& mine, bool unwilling);
   [[nodiscard]] std::size_t other() const { return 1 - own_; }
 
   Memory* memory_;

@@ -26,6 +26,18 @@ static int put_flag(MPI_Win window) {
   return 1;
 }
 
+/* A lock that this rank has, a rank that there is not; nothing, beyond the window. */
+static int is_answered(MPI_Win window) {
+  const int flag = FLAG;
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window);
+  const int again = MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+  const int nobody = MPI_Put(&flag, 1, MPI_INT, 1 << 20, 0, 1, MPI_INT, window);
+  const int nothing = MPI_Put(&flag, 0, MPI_INT, 1, 2 * BYTES, 0, MPI_INT, window);
+  MPI_Win_unlock(1, window);
+  return again != MPI_SUCCESS && nobody != MPI_SUCCESS && nothing == MPI_SUCCESS;
+}
+
 static int is_refused(MPI_Win window) {
   const int flag = FLAG;
   MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
@@ -46,7 +58,7 @@ int main(int count, char** arguments) {
   part = allocate(DEVICE, BYTES);
   write_bytes(part, 0, zeros, BYTES);
   MPI_Win_create(part.address, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  if (rank == 0) right = put_flag(window) && is_refused(window);
+  if (rank == 0) right = put_flag(window) && is_refused(window) && is_answered(window);
   else
     while (flag_here() != FLAG) {
     }
