@@ -31,7 +31,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Interposer": (27, 15, 2),
     "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
-    "PageableCopies": (25, 14, 2),
     "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),
     "RankOrder": (25, 15, 2),
