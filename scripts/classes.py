@@ -29,7 +29,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
     "Interposer": (27, 15, 2),
-    "Lane": (25, 13, 2),
     "Layer": (34, 12, 2),
     "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),
