@@ -36,7 +36,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "RankRun": (25, 18, 2),
     "Runner": (33, 12, 2),  # an interface, too: what the stand-in driver runs work by
     "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
-    "Streams": (29, 12, 3),
     "VirtualRunner": (38, 12, 2),  # that interface
 }
 
