@@ -8,7 +8,7 @@ namespace {
 Result record(const char* name, EventPointer event, StreamArgument argument) {
   return enter(name, [&](Process& process) {
     Stream& stream = process.stream(argument, WorkKind::record);
-    process.streams.record(process.streams.find_event(event), stream);
+    process.events.record(process.events.find(event), stream);
   });
 }
 
@@ -24,8 +24,8 @@ float milliseconds_between(Process& process, const Event& begin, const Event& en
 
 Result elapsed(float* where, EventPointer begin, EventPointer end) {
   return enter("cuEventElapsedTime", [&](Process& process) {
-    store(where, milliseconds_between(process, process.streams.find_event(begin),
-                                      process.streams.find_event(end)));
+    store(where,
+          milliseconds_between(process, process.events.find(begin), process.events.find(end)));
   });
 }
 
@@ -39,12 +39,12 @@ STANDIN_EXPORT Result cuEventCreate(EventPointer* where, unsigned flags) {
     constexpr unsigned kInterprocess = 4;
     if ((flags & kInterprocess) != 0) refuse(kNotSupported, "events stay in their process here");
     if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
-    *where = process.streams.create_event(process.contexts.current(), flags).handle;
+    *where = process.events.create(process.contexts.current(), flags).handle;
   });
 }
 
 STANDIN_EXPORT Result cuEventDestroy_v2(EventPointer event) {
-  return enter("cuEventDestroy", [&](Process& process) { process.streams.destroy_event(event); });
+  return enter("cuEventDestroy", [&](Process& process) { process.events.destroy(event); });
 }
 
 STANDIN_BOTH(cuEventRecord, _ptsz, (EventPointer event, StreamPointer stream),
@@ -56,7 +56,7 @@ STANDIN_EXPORT Result cuEventQuery(EventPointer event) {
   bool done = false;
   const Result result = enter("cuEventQuery", [&](Process& process) {
     process.check_no_capture();
-    done = process.streams.is_done(process.streams.find_event(event));
+    done = process.events.is_done(process.events.find(event));
   });
   return result == kSuccess && !done ? kNotReady : result;
 }
@@ -64,7 +64,7 @@ STANDIN_EXPORT Result cuEventQuery(EventPointer event) {
 STANDIN_EXPORT Result cuEventSynchronize(EventPointer event) {
   return enter("cuEventSynchronize", [&](Process& process) {
     process.check_no_capture();
-    return process.streams.finish(process.streams.find_event(event));
+    return process.events.finish(process.events.find(event));
   });
 }
 

@@ -9,7 +9,8 @@ Result create(const char* name, StreamPointer* where, unsigned flags, int priori
   return enter_unlocked(name, [&](Process& process) {
     if (where == nullptr) refuse(kInvalidValue, "the result has nowhere to go");
     under_lock(process, [](Process& locked) {
-      return locked.streams.release_memory(locked.contexts.current());
+      const Context& context = locked.contexts.current();
+      return locked.streams.memory().make_room(context, locked.streams.count(context) + 1);
     });
     under_lock(process, [&](Process& locked) {
       *where = locked.streams.create(locked.contexts.current(), flags, priority).handle;
@@ -42,9 +43,9 @@ Result query(StreamArgument argument) {
 
 Result wait(StreamArgument argument, EventPointer event) {
   return enter("cuStreamWaitEvent", [&](Process& process) {
-    const Event& awaited = process.streams.find_event(event);
-    const WorkKind kind = Streams::kind_of_wait(process.streams.find(argument), awaited);
-    process.streams.wait(process.stream(argument, kind), awaited);
+    const Event& awaited = process.events.find(event);
+    const WorkKind kind = Events::kind_of_wait(process.streams.find(argument), awaited);
+    process.events.hold(process.stream(argument, kind), awaited);
   });
 }
 

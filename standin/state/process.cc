@@ -19,21 +19,25 @@ Process::Process(const StandInSettings& chosen)
       runner(make_runner(machine, chosen)),
       contexts(at(gpus_of(machine), visible_gpus(gpus_of(machine), chosen.visible))),
       streams(*runner, contexts, chosen.chaos.has_value()),
+      events(*runner, chosen.chaos.has_value()),
       allocations(*runner, chosen.chaos.has_value()),
       virtual_memory(allocations),
       pools(*runner, allocations),
       graphs(*runner, chosen.chaos.has_value()),
       owners(chosen.exclusive) {
-  const auto hosts = machine.places_of(PlaceKind::host);
-  if (hosts.empty())
+  if (machine.places_of(PlaceKind::host).empty())
     fail(ErrorCode::invalid_machine, "machine " + chosen.machine + " cannot stand in",
          "it has no host memory", "Name another one with STANDIN_MACHINE.");
-  host_ =
-      contexts.gpus().empty() ? hosts.front() : machine.nearest_host(contexts.gpus().front().place);
+}
+
+PlaceId Process::host() const {
+  const std::vector<Gpu>& gpus = contexts.gpus();
+  return gpus.empty() ? machine.places_of(PlaceKind::host).front()
+                      : machine.nearest_host(gpus.front().place);
 }
 
 void Process::collect(PlaceId gpu) {
-  if (Waiting waiting = streams.collect(gpu)) throw Blocked{std::move(waiting)};
+  if (Waiting waiting = streams.memory().collect(gpu)) throw Blocked{std::move(waiting)};
 }
 
 Stream& Process::stream(StreamArgument argument, WorkKind kind) {
@@ -61,6 +65,7 @@ void Process::check_no_capture() const {
 void Process::destroy(const Context& context) {
   allocations.remove_all(context.handle);
   streams.remove_all(context.handle);
+  events.remove_all(context.handle);
   owners.give_back(contexts.gpu(context.ordinal));
   contexts.destroy(context);
 }

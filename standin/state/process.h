@@ -10,6 +10,7 @@
 #include "standin/facts/settings.h"
 #include "standin/state/allocations.h"
 #include "standin/state/contexts.h"
+#include "standin/state/events.h"
 #include "standin/state/graphs.h"
 #include "standin/state/owners.h"
 #include "standin/state/pools.h"
@@ -28,7 +29,7 @@ class Process {
   /// room for it. Blocked where there is none.
   Stream& stream(StreamArgument argument, WorkKind kind);
   /// The place of pinned and managed memory.
-  [[nodiscard]] PlaceId host() const { return host_; }
+  [[nodiscard]] PlaceId host() const;
   /// Refuses (device unavailable, out of memory) a further context of the GPU. An admitted context
   /// must be made.
   void admit_context(Device device);
@@ -47,14 +48,12 @@ class Process {
   std::unique_ptr<Runner> runner;
   Contexts contexts;
   Streams streams;
+  Events events;
   Allocations allocations;
   VirtualMemory virtual_memory;
   Pools pools;
   Graphs graphs;
   Owners owners;
-
- private:
-  PlaceId host_;
 };
 
 /// The work of cuInit: starts the driver in this process, once. `exists` knows the functions by

@@ -1,5 +1,7 @@
 #include "standin/state/streams.h"
 
+#include <algorithm>
+
 namespace polypath::standin {
 namespace {
 
@@ -25,6 +27,13 @@ Stream& Streams::create(const Context& context, unsigned flags, int priority) {
   return stream;
 }
 
+std::size_t Streams::count(const Context& context) const {
+  const auto& all = streams_.all();
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const auto& entry) {
+    return belongs(*entry.second, context.handle) && !entry.second->legacy;
+  }));
+}
+
 void Streams::give_up(const Stream& stream) {
   runner_.destroy_stream(stream.work);
   std::erase_if(joined_, [&](const auto& entry) {
@@ -35,7 +44,8 @@ void Streams::give_up(const Stream& stream) {
 void Streams::destroy(StreamPointer pointer) {
   const auto stream = streams_.take(pointer);
   if (stream->capturing.active()) stream->capturing.capture->invalid = true;
-  if (contexts_.is_alive(stream->context)) left_behind_.insert(contexts_.find(stream->context).gpu);
+  if (contexts_.is_alive(stream->context))
+    memory_.leave_behind(contexts_.find(stream->context).gpu);
   give_up(*stream);
 }
 
@@ -115,51 +125,7 @@ Waiting Streams::finish_all(ContextPointer context) {
   return runner_.finish_context(all, contexts_.find(context).gpu);
 }
 
-Event& Streams::create_event(const Context& context, unsigned flags) {
-  auto made = std::make_unique<Event>();
-  Event& event = *made;
-  event.context = context.handle;
-  event.flags = flags;
-  event.work = runner_.create_event(context.gpu);
-  event.handle = events_.add(std::move(made));
-  return event;
-}
-
-void Streams::destroy_event(EventPointer pointer) {
-  runner_.destroy_event(events_.take(pointer)->work);
-}
-
-void Streams::record(Event& event, Stream& stream) {
-  if (event.context != stream.context)
-    refuse(kInvalidHandle, "the event and the stream are of different contexts");
-  if (stream.capturing.active()) {
-    check_valid(stream.capturing);
-    event.captured = stream.capturing;
-    return;
-  }
-  runner_.record(event.work, stream.work);
-  event.captured = {};
-  event.recorded = true;
-}
-
-void Streams::wait(Stream& stream, const Event& event) {
-  if (stream.capturing.active() || event.captured.active())
-    return standin::join(stream.capturing, event.captured);
-  runner_.wait(stream.work, event.work, kind_of_wait(stream, event));
-}
-
-Waiting Streams::finish(const Event& event) {
-  if (event.captured.active()) refuse(kCapturedEvent, "the event stands for captured work");
-  if (!event.recorded) return {};
-  return runner_.finish(event.work);
-}
-
 bool Streams::is_done(Stream& stream) { return runner_.is_done(awaited_with(stream)); }
-
-bool Streams::is_done(const Event& event) {
-  if (event.captured.active()) refuse(kCapturedEvent, "the event stands for captured work");
-  return runner_.is_done(event.work);
-}
 
 std::vector<Stream*> Streams::streams_of(const Capture& capture) const {
   std::vector<Stream*> streams;
@@ -176,9 +142,6 @@ void Streams::remove_all(ContextPointer context) {
   for (const auto& [handle, stream] : streams_.all())
     if (belongs(*stream, context)) give_up(*stream);
   streams_.erase_if([&](const Stream& stream) { return belongs(stream, context); });
-  for (const auto& [handle, event] : events_.all())
-    if (event->context == context) runner_.destroy_event(event->work);
-  events_.erase_if([&](const Event& event) { return event.context == context; });
   legacy_.erase(context);
   std::erase_if(per_thread_, [&](const auto& entry) { return entry.first.first == context; });
 }

@@ -3,20 +3,18 @@
 // make the real call for everything that it does not take.
 
 #include <atomic>
-#include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string>
 
+#include "api/preload/copy_gate.h"
 #include "api/preload/outcome.h"
 #include "api/preload/program_copy.h"
-#include "core/background.h"
+#include "api/preload/session_start.h"
 #include "core/settings.h"
 #include "driver/trace/nvtx.h"
 
 namespace polypath::preload {
 
-class Session;
 struct TracedCopy;
 
 /// The program's own call, for code that has to do something before and after it. It refers to the
@@ -46,8 +44,8 @@ class Interposer {
 
   /// True, and counted, for a copy that needs no further thought. The first copy does.
   [[nodiscard]] bool passes_at_once(Bytes bytes) {
-    if (bytes.value >= pass_below_.load(std::memory_order_acquire)) return false;
-    tally_.count(pass_as_.load(std::memory_order_relaxed), bytes);
+    if (!gate_.passes(bytes)) return false;
+    tally_.count(gate_.outcome(), bytes);
     return true;
   }
   /// Makes the copy if it is one to be made over several paths, and says what the program's call is
@@ -75,46 +73,31 @@ class Interposer {
   /// The counts that are shared are not needed any more.
   void has_reported() noexcept;
   [[nodiscard]] bool has_begun() const { return begun_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool is_off() const { return is_off_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_off() const { return gate_.is_off(); }
 
  private:
   Interposer() = default;
 
   void begin() noexcept;
-  [[nodiscard]] Bytes begin_below() const;
-  [[nodiscard]] bool hurries(const ProgramCopy& copy) const;
-  [[nodiscard]] static bool hurries(const ProgramBatch&) { return false; }
-  void start(bool at_once) noexcept;
-  [[nodiscard]] bool waits_for_allocations();
-  void make_session() noexcept;
   template <class Asked>
   [[nodiscard]] std::optional<Outcome> consider(const Asked& asked, Bytes bytes) noexcept;
   [[nodiscard]] std::optional<TracedCopy> begin_traced(const ProgramCopy& asked,
                                                        Outcome outcome) noexcept;
   template <class Asked>
   [[nodiscard]] Fate decide(const Asked& asked) noexcept;
-  void turn_off(const char* why) noexcept;
-  void complain(const std::string& problem, const char* why_off) noexcept;
-  void stop_preparing() noexcept;
   void end() noexcept;
   void forked() noexcept;
   void share_counts_of_child() noexcept;
 
-  std::atomic<std::uint64_t> pass_below_{0};
-  std::atomic<Outcome> pass_as_{Outcome::small};
-  std::atomic<bool> is_off_{false};
+  CopyGate gate_;
   std::atomic<bool> begun_{false};
-  std::atomic<bool> starting_{false};
-  std::atomic<double> last_allocation_{0};  ///< of the program, in seconds
-  std::atomic<Session*> session_{nullptr};
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< held while it begins, and ends
   Settings settings_;
-  const char* why_off_ = "";
+  SessionStart start_{gate_, settings_};
   std::atomic<bool> failed_{false};
   int process_ = 0;
   Tally tally_;
   std::atomic<const trace::Nvtx*> nvtx_{nullptr};  ///< null: names are not wanted
-  Background background_;                          ///< in which the session is made
 };
 
 }  // namespace polypath::preload

@@ -8,9 +8,6 @@
 namespace polypath {
 namespace {
 
-// Entries that the program's stream is given beyond the program's own while it is held.
-constexpr std::size_t kMostWhileHeld = 64;
-
 // A node is a copy, a wait for each stream of another GPU, and a record that another GPU awaits:
 // 345 chunks of which each GPU awaits the other one's filled a queue of 1021 (H100, driver 580,
 // results/h100x4/queue_depth.json). Waits within a GPU and records that no other GPU awaits take no
@@ -71,7 +68,8 @@ Lane::Lane(Driver& driver, const Machine& machine, const Settings& settings, Sta
       graphs_(driver, hops_, settings, statistics),
       before_graphs_(driver),
       depth_(driver, entries_for(machine, settings)),
-      own_contexts_(settings.own_contexts) {}
+      own_contexts_(settings.own_contexts),
+      loan_(driver) {}
 
 void Lane::prepare(const Transfer& transfer, Executor executor) {
   if (executor != Executor::graph) return streams_.prepare(transfer);
@@ -81,11 +79,12 @@ void Lane::prepare(const Transfer& transfer, Executor executor) {
 
 void Lane::run(const Transfer& transfer, Executor executor) {
   if (executor == Executor::graph) {
-    started_ = before_graphs_.on(transfer.stream_gpu);
-    driver_.record(started_, transfer.stream);
+    const EventHandle started = before_graphs_.on(transfer.stream_gpu);
+    loan_.start_after(started);
+    driver_.record(started, transfer.stream);
     return graphs_.run(transfer);
   }
-  started_ = streams_.forked_on(transfer.stream_gpu);
+  loan_.start_after(streams_.forked_on(transfer.stream_gpu));
   streams_.run(transfer);
   depth_.add(entries_of(*transfer.program), transfer.stream, transfer.stream_gpu);
 }
@@ -104,43 +103,28 @@ bool Lane::fits(const Program& program) { return depth_.fits(entries_of(program)
 
 // The program's stream records an event that the others await, and waits for those that end last.
 bool Lane::may_be_held(const Program& program) {
-  if (has_started()) entries_while_held_ = 0;
-  const std::size_t more = entries_while_held_ + 1 + joined_queues(program);
-  if (more > kMostWhileHeld) return false;
-  entries_while_held_ = more;
-  held_ = true;
-  return true;
+  return loan_.may_hold(1 + joined_queues(program));
 }
 
-bool Lane::has_started() const {
-  bool started = started_.value == 0;
-  return started || (ignore_errors([&] { started = driver_.is_done(started_); }) && started);
-}
+bool Lane::is_free() const { return !poisoned_ && loan_.has_started(); }
 
 Lanes::Lanes(Driver& driver, const Machine& machine, const Settings& settings,
              Statistics& statistics)
     : driver_(driver), machine_(machine), settings_(settings), statistics_(statistics) {}
 
-bool Lanes::is_free(const Lane& lane) { return !lane.poisoned_ && lane.has_started(); }
-
 bool Lanes::any_held_beside(StreamHandle stream) const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
-    if (!lane->held_ || lane->borrower_ == stream) return false;
-    lane->held_ = !lane->has_started();
-    return lane->held_;
-  });
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [&](const auto& lane) { return lane->loan().is_held_beside(stream); });
 }
 
 Lane* Lanes::find_own(StreamHandle stream) const {
   for (const auto& lane : lanes_)
-    if (lane->lent_ && lane->borrower_ == stream && !lane->poisoned_) return lane.get();
+    if (lane->is_kept_by(stream)) return lane.get();
   return nullptr;
 }
 
 Lane* Lanes::lend_to(StreamHandle stream, Lane* lane) {
-  if (lane == nullptr) return nullptr;
-  lane->borrower_ = stream;
-  lane->lent_ = true;
+  if (lane != nullptr) lane->loan().lend_to(stream);
   return lane;
 }
 
@@ -160,7 +144,7 @@ Lane* Lanes::lend_apart(StreamHandle stream) {
 Lane* Lanes::lend_idle(StreamHandle stream) {
   if (Lane* own = find_own(stream)) return own;
   for (const auto& lane : lanes_)
-    if (is_free(*lane) && lane->hops_.is_idle()) return lend_to(stream, lane.get());
+    if (lane->is_idle()) return lend_to(stream, lane.get());
   Lane* made = make_lane();
   return made != nullptr ? lend_to(stream, made) : lend(stream);
 }
@@ -175,14 +159,14 @@ Lane* Lanes::make_lane() {
 Lanes::Taken Lanes::take_idle(const std::function<bool(const Lane&)>& kept) {
   Taken taken;
   for (auto& lane : lanes_)
-    if (is_free(*lane) && lane->hops_.is_idle() && !kept(*lane)) taken.push_back(std::move(lane));
+    if (lane->is_idle() && !kept(*lane)) taken.push_back(std::move(lane));
   std::erase(lanes_, nullptr);
   return taken;
 }
 
 bool Lanes::any_ends_soon() const {
   return std::any_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& lane) { return is_free(*lane) && !lane->hops_.is_idle(); });
+                     [](const auto& lane) { return lane->is_free() && !lane->hops().is_idle(); });
 }
 
 Lane* Lanes::find_free(bool apart) {
@@ -190,7 +174,7 @@ Lane* Lanes::find_free(bool apart) {
     return std::find(lent_apart_.begin(), lent_apart_.end(), lane) == lent_apart_.end();
   };
   for (const auto& lane : lanes_)
-    if ((!apart || is_apart(lane.get())) && is_free(*lane)) return lane.get();
+    if ((!apart || is_apart(lane.get())) && lane->is_free()) return lane.get();
   return make_lane();
 }
 

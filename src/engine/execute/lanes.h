@@ -13,6 +13,7 @@
 #include "engine/call/statistics.h"
 #include "engine/execute/graph_executor.h"
 #include "engine/execute/hops.h"
+#include "engine/execute/loan.h"
 #include "engine/execute/queue_depth.h"
 #include "engine/execute/stream_executor.h"
 #include "model/transfer.h"
@@ -33,18 +34,22 @@ class Lane {
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
   /// True if the streams can take the program's nodes without blocking the thread that adds them.
   [[nodiscard]] bool fits(const Program& program);
-  /// The next transfer may be held in the borrower's stream. False if that stream has been given as
-  /// many entries of ours as it may have while it is held: a driver's stream takes so many, and the
-  /// program counts on them (H200: 1021, results/h200x2/driver_behaviour.json).
+  /// The next transfer may be held in the borrower's stream: see Loan::may_hold.
   [[nodiscard]] bool may_be_held(const Program& program);
 
   [[nodiscard]] Hops& hops() { return hops_; }
   [[nodiscard]] const Hops& hops() const { return hops_; }
+  [[nodiscard]] Loan& loan() { return loan_; }
+  /// True if the lane may be lent to this stream, whatever is queued in it: it has it.
+  [[nodiscard]] bool is_kept_by(StreamHandle stream) const {
+    return !poisoned_ && loan_.is_of(stream);
+  }
+  /// True if it may be lent to any stream.
+  [[nodiscard]] bool is_free() const;
+  /// True if nothing is queued or runs in it.
+  [[nodiscard]] bool is_idle() const { return is_free() && hops_.is_idle(); }
 
  private:
-  friend class Lanes;
-
-  [[nodiscard]] bool has_started() const;
   [[nodiscard]] std::size_t entries_of(const Program& program) const;
 
   Driver& driver_;
@@ -54,12 +59,8 @@ class Lane {
   EventSet before_graphs_;  ///< recorded in the borrower's stream
   QueueDepth depth_;
   bool own_contexts_;
-  StreamHandle borrower_;
-  EventHandle started_;  ///< done when nothing in the lane waits for the borrower any more
-  bool lent_ = false;    ///< ever
-  bool held_ = false;    ///< what comes before `started_` may wait for the program
-  std::size_t entries_while_held_ = 0;  ///< of ours in the borrower's stream
-  bool poisoned_ = false;
+  Loan loan_;
+  bool poisoned_ = false;  ///< something may be queued for ever
 };
 
 /// All lanes of an engine. Not thread-safe; the engine guards it.
@@ -90,7 +91,6 @@ class Lanes {
   [[nodiscard]] bool any_ends_soon() const;
 
  private:
-  [[nodiscard]] static bool is_free(const Lane& lane);
   [[nodiscard]] Lane* find_own(StreamHandle stream) const;
   [[nodiscard]] Lane* find_free(bool apart);
   [[nodiscard]] Lane* make_lane();

@@ -11,46 +11,19 @@
 // remains as the limit.
 
 #include <functional>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
 
 #include "core/settings.h"
 #include "driver/driver.h"
 #include "engine/call/copy_call.h"
-#include "engine/execute/hops.h"
-#include "engine/pageable/copy_threads.h"
+#include "engine/execute/events.h"
+#include "engine/pageable/fitting_threads.h"
+#include "engine/pageable/pinned_windows.h"
+#include "engine/pageable/window_streams.h"
 #include "machine/driver_behaviour.h"
 
 namespace polypath {
-
-/// The piece of pinned memory that a part of a message passes through.
-struct PinnedWindow {
-  PinnedWindow(Driver& driver, Address address) : base(address), done(driver) {}
-
-  Address base;
-  EventSet done;        ///< the transfer from or into it has finished
-  EventHandle pending;  ///< of `done`, where that is not known yet
-};
-
-/// All windows at one host place: one allocation.
-struct PinnedWindows {
-  PinnedWindows(Driver& used_driver, PlaceId host, Bytes window, int count);
-  PinnedWindows(const PinnedWindows&) = delete;
-  PinnedWindows& operator=(const PinnedWindows&) = delete;
-  ~PinnedWindows();
-
-  Driver& driver;
-  Bytes window;  ///< the bytes of each
-  Address base;
-  std::vector<std::unique_ptr<PinnedWindow>> windows;
-  bool lost = false;  ///< work that uses them may be queued, but cannot be waited for: keep off
-};
-
-/// Few are there soon: in a fifth of the time that all take (results/h100x2/windows.json).
-enum class WindowsMade { few, all };
 
 /// Thread-safe: copies are made one after another, because each takes all of the host's memory
 /// bandwidth that it can get.
@@ -97,7 +70,7 @@ class PageableCopies {
   void wait_for_earlier_work(const CopyCall& call);
 
   /// True if the CPUs that the caller may use are enough to be faster than the driver's own copy.
-  [[nodiscard]] bool pays() const;
+  [[nodiscard]] bool pays() const { return threads_.pay(); }
   /// True if everything that the copy needs is there, with so many windows. A stream is not needed:
   /// it might take a context of our own.
   [[nodiscard]] bool is_prepared(const CopyEnds& ends, WindowsMade wanted) const;
@@ -105,35 +78,24 @@ class PageableCopies {
   /// and leave nothing behind.
   void prepare(const CopyEnds& ends, WindowsMade wanted);
   /// The part of the time for all windows that these take.
-  [[nodiscard]] double share_of(WindowsMade wanted) const;
+  [[nodiscard]] double share_of(WindowsMade wanted) const { return windows_.share_of(wanted); }
 
   /// The bytes that a message of `bytes` sends at a time through all windows.
-  [[nodiscard]] Bytes window_of(Bytes bytes) const { return window_of(bytes, window_); }
+  [[nodiscard]] Bytes window_of(Bytes bytes) const {
+    return bytes_of_window(bytes, windows_.largest());
+  }
 
  private:
   CopyResult windowed(const CopyCall& call, const CopyEnds& ends);
-  [[nodiscard]] static Bytes window_of(Bytes bytes, Bytes most);
-  [[nodiscard]] Bytes window_for(WindowsMade wanted) const;
-  [[nodiscard]] bool has_windows(PlaceId host, Bytes window) const;
-  [[nodiscard]] std::optional<StreamHandle> stream_on(PlaceId gpu);
-  [[nodiscard]] PinnedWindows& windows_at(PlaceId host);
-  [[nodiscard]] CopyThreads& threads();
 
   Driver& driver_;
-  Bytes window_;
-  int windows_per_host_;
-  int most_threads_;    ///< more reach no more of a host's memory
-  int least_cpus_;      ///< fewer are slower than the driver's own copy
-  int chosen_threads_;  ///< by the settings; zero: as many as the caller may use
   Send send_;
   EventPool events_;
-  std::mutex copying_;              ///< held for a whole copy
-  std::mutex preparing_;            ///< held while parts are made
-  mutable std::mutex parts_mutex_;  ///< guards the parts below
-  std::map<PlaceId, StreamHandle> streams_;
-  /// By host. The last ones are used; work may be queued that uses those before.
-  std::map<PlaceId, std::vector<std::unique_ptr<PinnedWindows>>> windows_;
-  std::unique_ptr<CopyThreads> threads_;
+  std::mutex copying_;    ///< held for a whole copy
+  std::mutex preparing_;  ///< held while parts are made
+  WindowStreams streams_;
+  WindowsByHost windows_;
+  FittingThreads threads_;
 };
 
 }  // namespace polypath

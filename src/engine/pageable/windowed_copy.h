@@ -4,7 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "engine/pageable/copy_threads.h"
 #include "engine/pageable/pageable.h"
+#include "engine/pageable/pinned_windows.h"
 
 namespace polypath {
 

@@ -1,9 +1,7 @@
-// Room for streams.
+#include "standin/state/stream_memory.h"
 
 #include <algorithm>
 #include <array>
-
-#include "standin/state/streams.h"
 
 namespace polypath::standin {
 namespace {
@@ -17,17 +15,14 @@ std::size_t room_for(std::size_t streams) {
 
 }  // namespace
 
-Waiting Streams::release_memory(const Context& context) {
+Waiting StreamMemory::make_room(const Context& context, std::size_t streams) {
   std::size_t& room = room_.try_emplace(context.id, kRoom.front()).first->second;
-  std::size_t wanted = 1;
-  for (const auto& [handle, stream] : streams_.all())
-    if (stream->context == context.handle && !stream->legacy) ++wanted;
-  if (wanted <= room) return {};
-  room = room_for(wanted);
+  if (streams <= room) return {};
+  room = room_for(streams);
   return runner_.finish_gpu(context.gpu);
 }
 
-Waiting Streams::collect(PlaceId gpu) {
+Waiting StreamMemory::collect(PlaceId gpu) {
   return left_behind_.erase(gpu) > 0 ? runner_.finish_gpu(gpu) : Waiting{};
 }
 

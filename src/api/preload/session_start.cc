@@ -1,0 +1,84 @@
+#include "api/preload/session_start.h"
+
+#include <chrono>
+
+#include "api/preload/busy.h"
+#include "api/preload/real_driver.h"
+#include "api/preload/session.h"
+#include "core/cpus.h"
+#include "engine/prepare/preparation_budget.h"
+#include "machine/driver_behaviour.h"
+
+namespace polypath::preload {
+namespace {
+
+// A thread that starts costs allocations 1.2 ms, and NVML asked from it another (of 39.5 ms, 32
+// allocations and copies of 64 MiB; two H200s, results/h200x2/first_pinned.json). So that waits
+// until the program does not allocate, but no longer than kLongestWait.
+constexpr Seconds kLongestWait = 500'000_us, kLook = 5'000_us;
+
+constexpr const char* kCouldNotStart = "it could not start";
+
+Seconds now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return {std::chrono::duration<double>(since).count()};
+}
+
+}  // namespace
+
+Bytes SessionStart::begin_below() const { return settings_.min_message.value_or(kAlwaysPlanned); }
+
+// True of a copy for which it pays to begin beside allocations: of pageable memory, where there are
+// CPUs enough for windows, by which 256 MiB take a sixth of the time (results/h100x2/windows.json).
+bool SessionStart::hurries(const ProgramCopy& copy) const {
+  const bool pays = settings_.copy_threads > 0 ||
+                    CpuSet::of_caller().threads() >= DriverBehaviour{}.windows_threads_least;
+  return pays && (is_pageable(copy.source) || is_pageable(copy.destination));
+}
+
+void SessionStart::begin(bool at_once) noexcept {
+  if (begun_.exchange(true)) return;
+  try {
+    if (settings_.prepare == "now") make_session();
+    else
+      background_.post([this, at_once] {
+        const Busy guard;
+        if (at_once || waits_for_allocations()) make_session();
+      });
+  } catch (const std::exception& error) {
+    gate_.turn_off(error.what(), kCouldNotStart);
+  }
+}
+
+// In the background. False if the program ends meanwhile.
+bool SessionStart::waits_for_allocations() {
+  const Seconds begin = now();
+  const auto goes_on = [&] {
+    const Seconds last{last_allocation_.load(std::memory_order_relaxed)};
+    return now() - last < kStillAllocates && now() - begin < kLongestWait;
+  };
+  while (goes_on())
+    if (!background_.pause(kLook)) return false;
+  return true;
+}
+
+void SessionStart::make_session() noexcept {
+  try {
+    auto* session = new Session(settings_);
+    session_.store(session, std::memory_order_release);
+    gate_.pass_below(begin_below(), session->smallest_planned());
+  } catch (const std::exception& error) {
+    gate_.turn_off(error.what(), kCouldNotStart);
+  }
+}
+
+void SessionStart::note_allocation() noexcept {
+  last_allocation_.store(now().value, std::memory_order_relaxed);
+}
+
+void SessionStart::stop_preparing() noexcept {
+  background_.stop();
+  if (Session* made = session()) made->stop_preparing();
+}
+
+}  // namespace polypath::preload
