@@ -77,7 +77,8 @@ def copy_many(
 def _copy_replicas(ends: list[Ends], groups: list[Replicas]) -> list[str]:
     """Copy the groups, and all others as before."""
     pinned = [group for group in groups if is_pinned(ends[group[0]][1])]
-    handed_on = {number: group[0] for group in groups if group not in pinned for number in group[1:]}
+    others = [group for group in groups if group not in pinned]
+    handed_on = {number: group[0] for group in others for number in group[1:]}
     at_first = [number for number in range(len(ends)) if number not in handed_on]
     how = dict(zip(at_first, _copy_pinned_replicas(ends, pinned, at_first)))
     rest = [(ends[number][0], ends[first][0]) for number, first in handed_on.items()]

@@ -1,6 +1,7 @@
 // NCCL's interface, over the driver of this process.
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -58,6 +59,42 @@ int begun(Comm* where, const std::string& name, int rank, int size) {
   if (group().depth == 0) return made->begin() ? kSuccess : kSystemError;
   group().communicators.emplace_back([made] { return made->begin(); });
   return kSuccess;
+}
+
+bool begin_all(const std::vector<std::function<bool()>>& communicators) {
+  std::atomic<bool> is_well{true};
+  std::vector<std::jthread> threads;
+  for (const auto& begin : communicators)
+    threads.emplace_back([&begin, &is_well] {
+      if (!begin()) is_well = false;
+    });
+  threads.clear();  // joins them
+  return is_well;
+}
+
+// What one kind of calls does; true if all have done it well.
+template <class Action>
+bool each_of(const std::vector<std::pair<Comm, NcclCall>>& calls, bool messages, Action action) {
+  bool is_well = true;
+  for (const auto& [comm, call] : calls)
+    if (is_message(call.movement) == messages) is_well = action(*comm, call) == 0 && is_well;
+  return is_well;
+}
+
+bool tie_all(const std::map<Comm, std::set<void*>>& streams) {
+  bool is_well = true;
+  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
+  return is_well;
+}
+
+bool make_all(const std::vector<std::pair<Comm, NcclCall>>& calls) {
+  std::map<Comm, std::set<void*>> streams;
+  for (const auto& [comm, call] : calls) streams[comm].insert(call.stream);
+  bool is_well = tie_all(streams);
+  is_well &= each_of(calls, false, [](auto& comm, auto& call) { return comm.run(call); });
+  is_well &= each_of(calls, true, [](auto& comm, auto& call) { return comm.begin_message(call); });
+  is_well &= each_of(calls, true, [](auto& comm, auto& call) { return comm.end_message(call); });
+  return tie_all(streams) && is_well;
 }
 
 }  // namespace
@@ -142,24 +179,9 @@ int ncclGroupEnd() {
   Group& all = group();
   if (all.depth == 0) return kInvalidUsage;
   if (--all.depth > 0) return kSuccess;
-  bool is_well = true;
-  {
-    std::vector<std::jthread> threads;
-    for (const auto& begin : std::exchange(all.communicators, {}))
-      threads.emplace_back([begin, &is_well] { is_well = begin() && is_well; });
-  }
-  const auto calls = std::exchange(all.calls, {});
-  std::map<Comm, std::set<void*>> streams;
-  for (const auto& [comm, call] : calls) streams[comm].insert(call.stream);
-  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
-  for (const auto& [comm, call] : calls)
-    if (!is_message(call.movement)) is_well = comm->run(call) == 0 && is_well;
-  for (const auto& [comm, call] : calls)
-    if (is_message(call.movement)) is_well = comm->begin_message(call) == 0 && is_well;
-  for (const auto& [comm, call] : calls)
-    if (is_message(call.movement)) is_well = comm->end_message(call) == 0 && is_well;
-  for (const auto& [comm, of] : streams) is_well = comm->tie(of) == 0 && is_well;
-  return is_well ? kSuccess : kSystemError;
+  const bool has_begun = begin_all(std::exchange(all.communicators, {}));
+  const bool is_made = make_all(std::exchange(all.calls, {}));
+  return has_begun && is_made ? kSuccess : kSystemError;
 }
 
 int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, Comm comm,

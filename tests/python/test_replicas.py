@@ -219,6 +219,4 @@ def test_pageable_memory_goes_to_one_gpu_and_from_there_to_the_others() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
-    assert (run.returncode, run.stdout) == (0, "4\n"), (
-        run.stderr
-    )
+    assert (run.returncode, run.stdout) == (0, "4\n"), run.stderr
