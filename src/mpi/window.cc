@@ -38,6 +38,7 @@ Result Window::run(const OneSidedCall& call, const RealOneSided& real, void* req
 Result Window::run_on_gpu(const OneSidedCall& call, const RealOneSided& real,
                           const Reached& target) {
   counts_.count(call.operation, OneSidedCounts::Fate::ours);
+  if (call.target_count <= 0) return kSuccess;
   const auto alone = call.is_atomic() ? device_->hold(call.target) : nullptr;
   return calls_.on_gpu(call, real, target);
 }
