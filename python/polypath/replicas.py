@@ -55,13 +55,13 @@ def find_replicas(ends: Sequence[Ends]) -> list[Replicas]:
     return groups if groups and not _overlap([target for target, _ in ends]) else []
 
 
-def is_pinned(origin: Memory) -> bool:
-    """Return whether CUDA knows that memory of the host.
+def is_pageable(origin: Memory) -> bool:
+    """Return whether CUDA does not know that memory of the host.
 
-    What it does not know goes to one GPU, at the rate at which CPUs read it, and from there to the
-    others: by parts of chunks each GPU would wait for what CPUs read for the others.
+    It goes to one GPU, at the rate at which CPUs read it, and from there to the others: by parts of
+    chunks each GPU would wait for what CPUs read for the others.
     """
-    return not process_context().is_pageable(origin.address)
+    return process_context().is_pageable(origin.address)
 
 
 def _overlap(targets: Sequence[Memory]) -> bool:

@@ -12,7 +12,7 @@ from polypath.copy_checks import check_ends
 from polypath.frameworks import PYTORCH, framework_of
 from polypath.memory import Memory
 from polypath.process_context import process_context
-from polypath.replicas import Ends, Replicas, copy_replicas, find_replicas, is_pinned
+from polypath.replicas import Ends, Replicas, copy_replicas, find_replicas, is_pageable
 from polypath.stream_order import StreamOrder, stream_order
 from polypath.streams import GpuStream, check_stream
 
@@ -76,9 +76,11 @@ def copy_many(
 
 def _copy_replicas(ends: list[Ends], groups: list[Replicas]) -> list[str]:
     """Copy the groups, and all others as before."""
-    pinned = [group for group in groups if is_pinned(ends[group[0]][1])]
-    others = [group for group in groups if group not in pinned]
-    handed_on = {number: group[0] for group in others for number in group[1:]}
+    pageable = {group[0] for group in groups if is_pageable(ends[group[0]][1])}
+    pinned = [group for group in groups if group[0] not in pageable]
+    handed_on = {
+        number: group[0] for group in groups if group[0] in pageable for number in group[1:]
+    }
     at_first = [number for number in range(len(ends)) if number not in handed_on]
     how = dict(zip(at_first, _copy_pinned_replicas(ends, pinned, at_first)))
     rest = [(ends[number][0], ends[first][0]) for number, first in handed_on.items()]

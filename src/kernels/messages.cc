@@ -56,25 +56,26 @@ std::vector<std::uint64_t> HostMessages::memory_of(std::span<const std::uint64_t
   return {from, to};
 }
 
-std::byte* HostMessages::at(std::uint64_t word) const {
-  return memory_[word - state_word(tasks_of(words_))];
+std::size_t HostMessages::index_of(std::uint64_t word) const {
+  return word - state_word(tasks_of(words_));
 }
 
-bool HostMessages::step() {
+bool HostMessages::step(const Copied& copied) {
   const std::uint64_t copies = words_[kMessageCopies];
   if (flag(at(state_word(tasks_of(words_))) + 4 * kMessagesAbandoned).load() != 0) return true;
   for (std::uint64_t task = 0; task < done_.size(); ++task)
-    if (!done_[task]) done_[task] = task < copies ? copy(task) : wait(task, copies);
+    if (!done_[task]) done_[task] = task < copies ? copy(task, copied) : wait(task, copies);
   return std::ranges::all_of(done_, [](bool is_done) { return is_done; });
 }
 
-bool HostMessages::copy(std::uint64_t task) {
+bool HostMessages::copy(std::uint64_t task, const Copied& copied) {
   const std::uint64_t first = copy_word(tasks_of(words_), task);
   const auto value = static_cast<std::uint32_t>(words_[value_word(task)]);
   std::byte* const awaited = at(first + kCopyAwaited);
   if (awaited != nullptr && !is_signalled(flag(awaited).load(std::memory_order_acquire), value))
     return false;
   std::memcpy(at(first + kCopyDestination), at(first + kCopySource), words_[bytes_word(task)]);
+  copied(index_of(first + kCopySource), index_of(first + kCopyDestination));
   if (std::byte* const signal = at(first + kCopySignal))
     flag(signal).store(value, std::memory_order_release);
   return true;

@@ -8,6 +8,7 @@
 // one; its last block signals the other end.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -40,14 +41,18 @@ class HostMessages {
  public:
   HostMessages(std::vector<std::uint64_t> words, std::vector<std::byte*> memory);
 
+  /// Is told where the source and the destination of a copy are among the memory, once nothing more
+  /// is done there, and before the other end knows.
+  using Copied = std::function<void(std::size_t source, std::size_t destination)>;
   /// Does what can be done. True once nothing is left to do.
-  bool step();
+  bool step(const Copied& copied);
   /// The words of the kernel's parameters that are memory.
   static std::vector<std::uint64_t> memory_of(std::span<const std::uint64_t> words);
 
  private:
-  [[nodiscard]] std::byte* at(std::uint64_t word) const;
-  [[nodiscard]] bool copy(std::uint64_t task);
+  [[nodiscard]] std::size_t index_of(std::uint64_t word) const;
+  [[nodiscard]] std::byte* at(std::uint64_t word) const { return memory_[index_of(word)]; }
+  [[nodiscard]] bool copy(std::uint64_t task, const Copied& copied);
   [[nodiscard]] bool wait(std::uint64_t task, std::uint64_t first);
 
   std::vector<std::uint64_t> words_;

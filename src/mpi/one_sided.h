@@ -1,5 +1,5 @@
 #pragma once
-// A program's one-sided call of MPI, whichever function it is.
+// A program's one-sided call of MPI, by any of its functions.
 
 #include <array>
 #include <atomic>
@@ -59,6 +59,16 @@ struct Instead {
   Count share = -1;         ///< of all counts; negative: the program's counts
   void* request = nullptr;  ///< null: by the function without a request
 };
+/// The program's own arguments.
+inline Instead as_it_is(const OneSidedCall& call, void* request) {
+  return {.origin = call.origin.memory,
+          .compare = call.compare.memory,
+          .result = call.result.memory,
+          .target = call.target,
+          .displacement = call.displacement,
+          .window = call.window,
+          .request = request};
+}
 using RealOneSided = std::function<Result(const Instead& instead)>;
 
 /// The fates of calls on memory of GPUs.

@@ -21,14 +21,7 @@ Result Window::run(const OneSidedCall& call, const RealOneSided& real, void* req
   if (is_nothing(call))
     return request == nullptr ? kSuccess : give_completed_request(library_, request);
   const auto target = target_of(call);
-  if (!target && !calls_.is_from_gpu(call))
-    return real({.origin = call.origin.memory,
-                 .compare = call.compare.memory,
-                 .result = call.result.memory,
-                 .target = call.target,
-                 .displacement = call.displacement,
-                 .window = call.window,
-                 .request = request});
+  if (!target && !calls_.is_from_gpu(call)) return real(as_it_is(call, request));
   const Result result =
       target ? run_on_gpu(call, real, *target) : stage(call, real, request != nullptr);
   if (result != kSuccess || request == nullptr) return result;

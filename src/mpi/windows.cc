@@ -205,13 +205,7 @@ Result Windows::call(const OneSidedCall& call, const RealOneSided& real, void* r
   } catch (const Error& problem) {
     return fail(call.window, name_of(call.operation), problem.what());
   }
-  return real({.origin = call.origin.memory,
-               .compare = call.compare.memory,
-               .result = call.result.memory,
-               .target = call.target,
-               .displacement = call.displacement,
-               .window = call.window,
-               .request = request});
+  return real(as_it_is(call, request));
 }
 
 Result Windows::synchronise(Handle window, const Synchronise& with, const RealSync& real) {

@@ -22,6 +22,7 @@ namespace {
 
 // Until all ranks have met, and for each exchange of theirs.
 constexpr Seconds kTimeout{30};
+constexpr int kChoicesRevision = 2;  // one more with each change of what is measured
 
 // Of several calls in one group NCCL makes few kernels, we make one each. Not measured: programs
 // that put many small collectives into groups gain nothing by us.
@@ -260,10 +261,11 @@ Choices Layer::choices_for(Comm comm, Member& member) {
   std::vector<int> gpus;
   for (const Blob& each : member.all_gather(std::to_string(member.gpu().index())))
     gpus.push_back(std::stoi(each));
-  const ChoicesFile file(circumstances(gpus, member.around()));
+  const std::string around = circumstances(gpus, member);
+  const ChoicesFile file(around);
   std::optional<Choices> known;
   if (member.rank() == 0) {
-    known = measured_for(gpus);
+    known = measured_in(around);
     if (!known && member.around().keeps_choices) known = file.read();
   }
   const Blob said = member.all_gather(known ? choices_to_json(*known) : std::string()).front();
@@ -271,24 +273,26 @@ Choices Layer::choices_for(Comm comm, Member& member) {
       said.empty() ? measure(real_, comm, member, most_measured_) : parse_choices(said, "rank 0");
   if (said.empty() && member.rank() == 0 && member.around().keeps_choices) file.write(choices);
   const std::unique_lock lock(mutex_);
-  return measured_[gpus] = choices;
+  return measured_[around] = choices;
 }
 
-std::optional<Choices> Layer::measured_for(const std::vector<int>& gpus) const {
+std::optional<Choices> Layer::measured_in(const std::string& circumstances) const {
   const std::shared_lock lock(mutex_);
-  const auto found = measured_.find(gpus);
+  const auto found = measured_.find(circumstances);
   return found == measured_.end() ? std::nullopt : std::optional(found->second);
 }
 
 // All that the measurement depends on.
-std::string Layer::circumstances(const std::vector<int>& gpus, const Surroundings& around) const {
+std::string Layer::circumstances(const std::vector<int>& gpus, Member& member) const {
+  const Surroundings& around = member.around();
   int version = 0;
   if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);
   return fmt::format(
-      "Polypath {} with messages, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
-      POLYPATH_VERSION_TEXT, version, around.machine.name,
-      Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
-      around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
+      "Polypath {}, choices {}, messages {}, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
+      POLYPATH_VERSION_TEXT, kChoicesRevision, member.messages() != nullptr, version,
+      around.machine.name, Hash().add(machine_to_json(around.machine)).value(),
+      fmt::join(gpus, " "), around.settings.collective_multiprocessors,
+      fmt::join(nccl_variables(), " "));
 }
 
 void Layer::leave(Comm comm, bool aborts) noexcept {

@@ -123,9 +123,8 @@ class Layer {
   };
   [[nodiscard]] Seat seat_of(Comm comm) const;
   [[nodiscard]] Choices choices_for(Comm comm, Member& member);
-  [[nodiscard]] std::optional<Choices> measured_for(const std::vector<int>& gpus) const;
-  [[nodiscard]] std::string circumstances(const std::vector<int>& gpus,
-                                          const Surroundings& around) const;
+  [[nodiscard]] std::optional<Choices> measured_in(const std::string& circumstances) const;
+  [[nodiscard]] std::string circumstances(const std::vector<int>& gpus, Member& member) const;
   void leave(Comm comm, bool aborts) noexcept;
   void complain(const std::string& why) noexcept;
   Result run_ours(Member& member, std::span<const Call> calls);
@@ -140,7 +139,7 @@ class Layer {
   mutable std::shared_mutex mutex_;  ///< guards the members below
   std::unordered_map<Comm, std::shared_ptr<Entry>> entries_;
   std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had
-  std::map<std::vector<int>, Choices> measured_;    ///< by the GPUs of the ranks
+  std::map<std::string, Choices> measured_;         ///< by all that the measurement depends on
   std::string why_not_;
 };
 

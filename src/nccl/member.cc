@@ -6,6 +6,7 @@
 #include "collective/program/mail.h"
 #include "core/error.h"
 #include "core/ignore_errors.h"
+#include "core/log.h"
 
 namespace polypath::nccl {
 namespace {
@@ -65,8 +66,21 @@ Member::Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstra
       streams_(around.driver, gpu),
       rank_(ranks_->rank()),
       size_(ranks_->size()) {
-  if (around.driver.name() != "sim")
-    messages_ = std::make_unique<MemberMessages>(around, *ranks_, multiprocessors_of(around));
+  if (around.driver.name() != "sim") make_messages();
+}
+
+// Where one rank cannot, all leave messages to NCCL; collectives are ours all the same. What has
+// been made stays until the communicator is closed, which knows of it.
+void Member::make_messages() {
+  std::string problem;
+  try {
+    messages_ = std::make_unique<MemberMessages>(around_, *ranks_, multiprocessors_of(around_));
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  const std::vector<Blob> problems = all_gather(problem);
+  serves_messages_ = std::ranges::all_of(problems, [](const Blob& each) { return each.empty(); });
+  if (!problem.empty()) log(LogLevel::info, "sends and receives stay NCCL's: " + problem);
 }
 
 Member::~Member() { leave(); }

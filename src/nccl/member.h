@@ -55,8 +55,8 @@ class Member {
   void run(std::span<const Call> calls);
   void run(const Call& call);
 
-  /// Its sends and receives; null if the GPUs of this process are simulated.
-  [[nodiscard]] MemberMessages* messages() { return messages_.get(); }
+  /// Its sends and receives; null if a rank cannot make any, and where GPUs are simulated.
+  [[nodiscard]] MemberMessages* messages() { return serves_messages_ ? messages_.get() : nullptr; }
 
   /// The error that has ended this communicator; none if it goes on.
   [[nodiscard]] std::optional<std::string> problem();
@@ -74,6 +74,7 @@ class Member {
   }
   [[nodiscard]] PersistentCall& repeated(const Call& call);
   void run_in(StreamHandle stream, const Call& call) { ranks_->run(repeated(call), stream); }
+  void make_messages();
 
   Surroundings around_;
   PlaceId gpu_;
@@ -86,6 +87,7 @@ class Member {
   int rank_, size_;
   Choices choices_;
   std::atomic<bool> told_ = false;
+  bool serves_messages_ = false;
 };
 
 }  // namespace polypath::nccl

@@ -35,7 +35,7 @@ class MemberMessages {
   /// Whose a send to or a receive of another rank is, which both ends find alike. Ours becomes a
   /// task, and is to be run. Errors: as RankMessages::decide().
   [[nodiscard]] Fate decide(const Call& call, const Choices& choices, Tasks& tasks);
-  /// The same whatever was measured. False if both ends leave it.
+  /// The same, and what was measured does not count. False if both ends leave it.
   [[nodiscard]] bool begin(const Call& call, Tasks& tasks);
   /// Sends of this rank to itself and what receives them, in order. False if they do not fit.
   [[nodiscard]] bool begin_copies(std::span<const Call> sends, std::span<const Call> receives,

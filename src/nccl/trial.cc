@@ -79,7 +79,7 @@ class Trial {
       for (const Bytes message : kMessages)
         if (message <= limit) all.push_back(enqueue(kind, message));
     }
-    synchronize();
+    (void)synchronize();
     Choices choices;
     for (const Timed& timed : all) choices.add(timed.of, sample_of(timed));
     if (member_.messages() != nullptr && real_.Send != nullptr && real_.Recv != nullptr)
@@ -88,10 +88,11 @@ class Trial {
   }
 
  private:
-  // All ranks have enqueued all: the stream ends.
-  void synchronize() {
-    (void)member_.all_gather({});
+  // All ranks have enqueued all: the stream ends. False if a rank says that something was left.
+  bool synchronize(const Blob& left = {}) {
+    const std::vector<Blob> all = member_.all_gather(left);
     driver_.synchronize(stream_);
+    return std::ranges::all_of(all, [](const Blob& each) { return each.empty(); });
   }
   // Of two patterns the smaller gain counts. All ranks wait after each: a rank has only so many
   // messages of ours under way.
@@ -107,11 +108,11 @@ class Trial {
     }
     member_.messages()->close();
   }
-  // None if memory cannot be opened to other ranks.
+  // None, at all ranks, if memory of one cannot be opened to another one.
   [[nodiscard]] std::optional<Sample> time_messages(Pattern pattern, Bytes bytes) {
     const Timed timed = enqueue_messages(messages_of(pattern, bytes), bytes);
-    synchronize();
-    return timed.is_whole ? std::optional(sample_of(timed)) : std::nullopt;
+    const bool is_whole = synchronize(timed.is_whole ? Blob() : Blob("left"));
+    return is_whole ? std::optional(sample_of(timed)) : std::nullopt;
   }
   // Sums of what is received are of no interest: all messages of a rank use the same memory.
   [[nodiscard]] std::vector<Call> messages_of(Pattern pattern, Bytes bytes) const {

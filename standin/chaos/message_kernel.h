@@ -19,7 +19,7 @@ class MessageKernel final : public Job {
   JobState step(Chance& chance) override;
 
  private:
-  std::vector<Place> memory_;  ///< kept for as long as the job is there
+  std::vector<Place> memory_;  ///< kept until it is done with
   HostMessages messages_;
 };
 
@@ -35,6 +35,7 @@ class PassKernel final : public Job {
  private:
   std::vector<std::uint64_t> words_;
   std::vector<Place> memory_;
+  int looks_ = 0;
 };
 
 }  // namespace polypath::standin::chaos

@@ -84,7 +84,8 @@ void begin(void* where, const Allocation& memory, Address) {
 void size(void* where, const Allocation& memory, Address) {
   put(where, (memory.reserved_size.value > 0 ? memory.reserved_size : memory.size).value);
 }
-// A pool maps its memory piece by piece, whatever the sizes of what it gives out (CUDA 13.0).
+// A pool maps its memory in pieces of one size, larger or smaller than what it gives out (CUDA
+// 13.0).
 void mapping_begin(void* where, const Allocation& memory, Address address) {
   const std::uint64_t offset = memory.origin == MemoryOrigin::pooled
                                    ? (address.value - memory.base.value) / kPoolPiece * kPoolPiece

@@ -128,14 +128,18 @@ TEST_F(Ledger, WhereThereIsNoFolderItSaysSo) {
 
 // --- load trackers of two processes ---
 
+// The ledger's clock stands still, for a test may last longer than a transfer is expected to.
 class Trackers : public Ledger {
  protected:
+  std::unique_ptr<NodeLedger> ledger_that_stands_still() const {
+    return std::make_unique<NodeLedger>(folder_, machine_, names(), [] { return 1000.0; });
+  }
   PlanPointer plan(PlaceId from, PlaceId to) { return planner_.plan(from, to, 64_MiB); }
   TransferRequest asked(PlaceId from, PlaceId to) { return {{7}, from, to, 64_MiB}; }
 
   Planner planner_{machine_, Settings{}};
-  LoadTracker mine_{machine_, open_ledger()};
-  LoadTracker theirs_{machine_, open_ledger()};
+  LoadTracker mine_{machine_, ledger_that_stands_still()};
+  LoadTracker theirs_{machine_, ledger_that_stands_still()};
 };
 
 TEST_F(Trackers, TransfersOfOtherProcessesAreACrowd) {

@@ -3,7 +3,7 @@
 RANK is a number, `threads` for all ranks as threads of this process, or `one` for all of them in
 one thread. What is sent follows from the seed, and so all ranks know it. Prints "right" if every
 byte is. With the word `gpus` it runs on GPUs and the real NCCL: what only the stand-in refuses is
-left out.
+left out. `few` and `many` stand for other exchanges than all of them.
 """
 
 from __future__ import annotations
@@ -310,14 +310,21 @@ ALL = (
     with_collectives,
     queued,
     in_two_streams,
-    captured,
     with_other_memory,
+    captured,  # the last one: from then on messages of one direction are NCCL's
 )
 
 
+def exchanges_of(words: list[str]) -> tuple[Callable[[Rank, random.Random], None], ...]:
+    """Return what a rank does."""
+    if "many" in words:
+        return ring, in_large_groups
+    return (with_collectives,) if "few" in words else ALL
+
+
 def be_rank(rank: Rank, seed: int) -> None:
-    """Make all exchanges."""
-    for number, each in enumerate(ALL):
+    """Make the exchanges."""
+    for number, each in enumerate(exchanges_of(sys.argv[5:])):
         if each is not captured or "gpus" not in sys.argv:
             each(rank, random.Random(1000 * seed + number))
 
@@ -413,12 +420,6 @@ def main() -> None:
         rank = with_communicator(nccl, folder, int(which), ranks)
         if "left-alone" in sys.argv[5:]:
             be_left_alone(rank, seed)
-        if "many" in sys.argv[5:]:
-            ring(rank, random.Random(seed))
-            in_large_groups(rank, random.Random(seed))
-            must(nccl.ncclCommDestroy(rank.comm))
-            print("right")
-            return
         be_rank(rank, seed)
         must(nccl.ncclCommDestroy(rank.comm))
     print("right")

@@ -65,6 +65,7 @@ class Child {
 
   /// False if it died of its work, or the system refuses it a namespace.
   [[nodiscard]] bool worked() const { return worked_; }
+  [[nodiscard]] pid_t process() const { return pid_; }
   /// Kills it; returns when nothing is left of it.
   void end() {
     if (pid_ == 0) return;

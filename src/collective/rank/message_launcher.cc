@@ -1,8 +1,12 @@
 #include "collective/rank/message_launcher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 
 #include "collective/rank/rank_memory.h"
+#include "core/error.h"
 #include "core/ignore_errors.h"
 #include "kernels/messages.h"
 
@@ -26,7 +30,6 @@ MessageLauncher::MessageLauncher(Driver& driver, const std::vector<PlaceId>& gpu
       multiprocessors_(std::max(multiprocessors, 2U)),
       states_(gpus.size()) {
   try {
-    kernel_ = driver_.load_kernel(gpu_of(rank_), messages_kernel());
     exchange(communicator);
   } catch (...) {
     give_back();
@@ -51,14 +54,32 @@ Bytes MessageLauncher::state_bytes() const {
   return {message_state_bytes(1 + 2 * (gpus_.size() - 1) * kMessageFlags / kMostMessages)};
 }
 
-void MessageLauncher::exchange(Communicator& communicator) {
+ExportedMemory MessageLauncher::make_own() {
+  kernel_ = driver_.load_kernel(gpu_of(rank_), messages_kernel());
   Address& own = states_[static_cast<std::size_t>(rank_)];
   own = driver_.allocate_zeros(gpu_of(rank_),
-                               state_bytes() + message_flag_bytes(communicator.size()));
-  const auto all = all_gather_by(communicator)(driver_.export_memory(own));
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (static_cast<int>(rank) != rank_)
-      states_[rank] = import_of_rank(driver_, static_cast<int>(rank), all[rank], gpu_of(rank_));
+                               state_bytes() + message_flag_bytes(static_cast<int>(gpus_.size())));
+  return driver_.export_memory(own);
+}
+
+// A rank that has failed tells the others so by what it hands them.
+void MessageLauncher::exchange(Communicator& communicator) {
+  ExportedMemory own;
+  std::optional<Error> problem;
+  try {
+    own = make_own();
+  } catch (const Error& error) {
+    problem = error;
+  }
+  const auto all = all_gather_by(communicator)(own);
+  if (problem) throw Error(*problem);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto number = static_cast<int>(rank);
+    if (all[rank].empty())
+      fail(ErrorCode::communicator, fmt::format("messages to rank {} cannot be made", number),
+           "that rank could not prepare any", "Look at what it says.");
+    if (number != rank_) states_[rank] = import_of_rank(driver_, number, all[rank], gpu_of(rank_));
+  }
 }
 
 Address MessageLauncher::flags_of(int rank) const {

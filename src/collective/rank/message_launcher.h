@@ -14,7 +14,7 @@ namespace polypath {
 class MessageLauncher {
  public:
   /// All ranks make theirs at the same time; `gpus` are theirs. A launch takes `multiprocessors` at
-  /// most. Errors: those of the driver and of the exchange.
+  /// most. Errors: those of the driver, here or at another rank, and of the exchange.
   MessageLauncher(Driver& driver, const std::vector<PlaceId>& gpus, Communicator& communicator,
                   unsigned multiprocessors);
   MessageLauncher(const MessageLauncher&) = delete;
@@ -32,6 +32,7 @@ class MessageLauncher {
   void abandon();
 
  private:
+  [[nodiscard]] ExportedMemory make_own();
   void exchange(Communicator& communicator);
   void give_back() noexcept;
   [[nodiscard]] Bytes state_bytes() const;

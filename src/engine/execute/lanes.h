@@ -40,7 +40,7 @@ class Lane {
   [[nodiscard]] Hops& hops() { return hops_; }
   [[nodiscard]] const Hops& hops() const { return hops_; }
   [[nodiscard]] Loan& loan() { return loan_; }
-  /// True if the lane may be lent to this stream, whatever is queued in it: it has it.
+  /// True if the lane may be lent to this stream with all that is queued in it: it has it.
   [[nodiscard]] bool is_kept_by(StreamHandle stream) const {
     return !poisoned_ && loan_.is_of(stream);
   }

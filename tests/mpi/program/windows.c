@@ -123,18 +123,31 @@ static void store_late(const struct view* view) {
   write_bytes(view->part, 0, bytes, view->part.size);
 }
 
-static void synchronise_around(enum synchronisation how, const struct act* acts,
-                               const struct side* sides) {
+static void begin_epoch(enum synchronisation how, const struct view* view, MPI_Group all) {
+  if (how == FENCE || how == GROUPS) store_late(view);
+  if (how == FENCE) MPI_Win_fence(MPI_MODE_NOPRECEDE, view->window);
+  if (how == GROUPS) MPI_Win_post(all, 0, view->window), MPI_Win_start(all, 0, view->window);
+  if (how == LOCK_ALL) MPI_Win_lock_all(0, view->window);
+}
+
+static void end_epoch(enum synchronisation how, MPI_Win window) {
+  if (how == FENCE) MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+  if (how == GROUPS) {
+    int done = 0;
+    MPI_Win_complete(window);
+    if (rank % 2) MPI_Win_wait(window);
+    else
+      while (!done) MPI_Win_test(window, &done);
+  }
+  if (how == LOCK_ALL) MPI_Win_flush_all(window), MPI_Win_unlock_all(window);
+}
+
+/* One call to each rank, in another order at each. */
+static void call_all(enum synchronisation how, const struct act* acts, const struct side* sides) {
   const MPI_Win window = sides[0].view->window;
   MPI_Request requests[MOST_RANKS];
   MPI_Status statuses[MOST_RANKS];
   int many = 0;
-  MPI_Group all;
-  MPI_Comm_group(MPI_COMM_WORLD, &all);
-  if (how == FENCE || how == GROUPS) store_late(sides[0].view);
-  if (how == FENCE) MPI_Win_fence(MPI_MODE_NOPRECEDE, window);
-  if (how == GROUPS) MPI_Win_post(all, 0, window), MPI_Win_start(all, 0, window);
-  if (how == LOCK_ALL) MPI_Win_lock_all(0, window);
   for (int i = 0; i < size; ++i) {
     const int to = (i + rank) % size;
     const int may_request = how == LOCK || how == LOCK_ALL;
@@ -148,15 +161,15 @@ static void synchronise_around(enum synchronisation how, const struct act* acts,
     if (how == LOCK) MPI_Win_unlock(to, window);
   }
   MPI_Waitall(many, requests, statuses);
-  if (how == FENCE) MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
-  if (how == GROUPS) {
-    int done = 0;
-    MPI_Win_complete(window);
-    if (rank % 2) MPI_Win_wait(window);
-    else
-      while (!done) MPI_Win_test(window, &done);
-  }
-  if (how == LOCK_ALL) MPI_Win_flush_all(window), MPI_Win_unlock_all(window);
+}
+
+static void synchronise_around(enum synchronisation how, const struct act* acts,
+                               const struct side* sides) {
+  MPI_Group all;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  begin_epoch(how, sides[0].view, all);
+  call_all(how, acts, sides);
+  end_epoch(how, sides[0].view->window);
   MPI_Group_free(&all);
   MPI_Barrier(MPI_COMM_WORLD);
 }

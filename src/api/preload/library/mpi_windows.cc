@@ -64,21 +64,15 @@ Result one_sided(OneSidedCall call, const Real& real, void* request = nullptr) n
   try {
     const MpiCall here;
     const auto with = [&](const Instead& instead) { return real(here.real, instead); };
-    const Instead as_it_is{.origin = call.origin.memory,
-                           .compare = call.compare.memory,
-                           .result = call.result.memory,
-                           .target = call.target,
-                           .displacement = call.displacement,
-                           .window = call.window,
-                           .request = request};
-    if (here.layer == nullptr) return with(as_it_is);
+    const Instead own_arguments = mpi::as_it_is(call, request);
+    if (here.layer == nullptr) return with(own_arguments);
     const mpi::Library& library = here.layer->library();
     for (Handle* const handle : {&call.origin.type, &call.compare.type, &call.result.type,
                                  &call.target_type, &call.reduction, &call.window})
       *handle = library.handle(*handle);
     if (here.layer->windows().is_plain_call(call.window, call.origin.memory, call.compare.memory,
                                             call.result.memory))
-      return with(as_it_is);
+      return with(own_arguments);
     return here.layer->windows().call(call, with, request);
   } catch (const std::exception&) {
     return mpi::kMissing;
