@@ -393,7 +393,7 @@ Algorithm trees() {
           .collectives = {Collective::all_reduce, Collective::reduce, Collective::reduce_scatter,
                           Collective::all_gather, Collective::all_to_all, Collective::broadcast},
           .compose = [](Composer& composer) { AlongTrees(composer, {}).compose(); },
-          .radices = {1, 2, 4},
+          .radices = {1, 2, 3, 4, 5},
           .can = does_by_trees,
           .why_not = kNotByTrees,
           .more_with_radix = true};
@@ -409,7 +409,7 @@ Algorithm grouped() {
           [](Composer& composer) {
             AlongTrees(composer, order_groups(composer.machine(), composer.request())).compose();
           },
-      .radices = {1, 2, 4},
+      .radices = {1, 2, 3, 4, 5},
       .can = does_by_trees,
       .why_not = kNotByTrees,
       .more_with_radix = true};

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 
+#include "collective/choose/copies_at_once.h"
 #include "collective/choose/predicted_time.h"
-#include "collective/program/mail.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "model/program_bound.h"
@@ -26,7 +25,7 @@ constexpr std::uint64_t kPlayedOfLarge = 2;
 constexpr std::size_t kLargeProgram = 200;
 
 // After playing so many nodes, the planner decides with the predictions that it has.
-constexpr std::size_t kMostPlayed = 10'000;
+constexpr std::size_t kMostPlayed = 16'000;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
@@ -36,45 +35,6 @@ constexpr std::size_t kMostJoint = 2;
 constexpr double kClearLoss = 1.02;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
-
-// One engine makes all copies of a GPU to others: they leave by one port.
-bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
-  const auto hop = machine.find_hop(ranks[0], ranks[1]);
-  return hop && std::ranges::any_of(machine.hop(*hop).uses, [&](const Use& use) {
-           return machine.resource(use.resource).copies_at_once == 1;
-         });
-}
-
-// Over NVLink, where that was measured, with blocks of 16 to 256 MiB. Those of a few MiB are taken
-// to be worth the waits for turns, smaller ones not.
-bool take_turns(const Machine& machine, const CollectiveRequest& request) {
-  constexpr Bytes kSmallestBlock = 4_MiB;
-  const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
-  return request.size() > 2 && message_bytes(request) >= blocks &&
-         share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
-}
-
-// The gain that programs of copies must have over a program of kernels alone among ranks that are
-// processes. Between two they take 0.95 to 1.26 times as long as predicted, kernels as long
-// (results/h100x2/copies_among_ranks.json). Among four that share ports copies in turn take as
-// long, beside what each turn costs (results/h100x4/copies_in_turn.json), rings 1.13 to 1.39 times
-// (collectives_ring.json), and kernels 1.09 at most from 8 MiB to 1 GiB (collectives_chosen.json).
-double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks, bool in_turn) {
-  if (ranks.size() <= 2 || !share_a_port(machine, ranks)) return 0.1;
-  return in_turn ? 0 : 0.5;
-}
-
-// The time that copies in turn take beyond their prediction: GPUs do not go on to their next
-// receivers at the same moment, and until they all have, two send to one. 50 to 67 us for three
-// turns of four GPUs, with blocks of 16 to 256 MiB (results/h100x4/copies_in_turn.json). Smaller
-// blocks have not been measured and are taken to need half as long again.
-Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) {
-  constexpr Seconds kPerTurn = 20_us;
-  const HopId hop = *machine.find_hop(request.ranks[0], request.ranks[1]);
-  const Seconds block = message_bytes(request) / machine.hop(hop).bandwidth;
-  const Seconds turn = std::min(kPerTurn, block * (0.5 / request.size()));
-  return turn * (request.size() - 1);
-}
 
 std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
                                          const CollectiveOptions& options) {
@@ -230,7 +190,19 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
   return sample;
 }
 
-bool CollectivePlanner::has_played_enough() const { return played_ - played_before_ > kMostPlayed; }
+bool CollectivePlanner::has_played_enough() const { return played_ > most_played_; }
+
+// Pieces beyond all parts of a message make one program.
+std::optional<Seconds> CollectivePlanner::time_of_same_program(const CollectiveDraft& draft,
+                                                               const CollectiveRequest& request) {
+  Tuning larger = draft.tuning;
+  larger.piece = larger.piece * 2;
+  const auto time = predictions_.find({draft.algorithm, larger, draft.executor});
+  const auto program = programs_.find({draft.algorithm, larger, message_bytes(request).value});
+  if (time == predictions_.end() || program == programs_.end()) return std::nullopt;
+  const std::size_t nodes = program_for(draft, request).nodes().size();
+  return nodes == program->second.nodes().size() ? std::optional(time->second) : std::nullopt;
+}
 
 const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
                                               const CollectiveRequest& request) {
@@ -250,6 +222,8 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
     return play(of, draft.executor, program_for(draft, of), are_divided(options));
   };
   const Sample sample = this->sample(request, draft);
+  if (sample.beyond == 0)
+    if (const auto time = time_of_same_program(draft, request)) return known->second = *time;
   const Seconds larger = time_of(sample.larger);
   Seconds& time = known->second = larger;
   if (sample.beyond == 0 || larger == Seconds::infinity()) return time;
@@ -272,8 +246,10 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
   const int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
     draft.predicted = std::max(predict(draft, request, options), least);
-    in_vain = draft.predicted < best.predicted ? 0 : in_vain + 1;
-    if (in_vain == 0) best = draft;
+    const bool gains = draft.predicted < best.predicted;
+    const bool is_the_same = draft.predicted == best.predicted;
+    in_vain = gains ? 0 : in_vain + (is_the_same ? 0 : 1);
+    if (gains) best = draft;
     if (draft.predicted > give_up || has_played_enough()) return best;
     if (draft.algorithm->is_kernel || best.predicted < least * kClearLoss) break;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
@@ -282,6 +258,19 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
   draft.executor = executors.front();
   if (executors.size() > 1) draft.predicted = std::max(predict(draft, request, options), least);
   return draft.predicted < best.predicted ? draft : best;
+}
+
+// Among nodes pieces are larger than a slot where no slot is used and it would take long to issue
+// so many. Within a node large copies at once hold each other up (take_turns).
+Bytes CollectivePlanner::largest_piece(const CollectiveRequest& request, const Program& program,
+                                       Seconds calls, Seconds least) const {
+  constexpr double kOfCalls = 0.25;
+  const Bytes most = message_bytes(request);
+  Bytes piece = std::min(settings_.staging_slot, most);
+  const bool by_slots = std::ranges::any_of(program.buffers(), &ProgramBuffer::is_scratch);
+  if (by_slots || machine_.nodes() == 1) return piece;
+  for (; piece * 2 <= most && calls > least * kOfCalls; calls = calls * 0.5) piece = piece * 2;
+  return piece;
 }
 
 CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
@@ -297,10 +286,15 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const CollectiveRequest built = of_one_round(request, draft.tuning);
   const Program program = build(algorithm, machine_, built, draft.tuning, &routes_);
   const double times = times_of(request, built);
-  if (are_divided(options) && !stays_within_reach(machine_, program))
-    return {draft, Seconds::infinity(), Seconds::infinity(), program.nodes().size()};
-  return {draft, least_time(machine_, program, times),
-          least_time_by_any_way(machine_, program, times), program.nodes().size()};
+  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), program.nodes().size()};
+  if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
+  candidate.least = least_time(machine_, program, times);
+  candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
+  const double issuers = are_divided(options) ? request.size() : machine_.nodes();
+  const double nodes = static_cast<double>(candidate.nodes) * times / issuers;
+  candidate.draft.tuning.piece =
+      largest_piece(request, program, machine_.costs.graph_launch_node * nodes, candidate.least);
+  return candidate;
 }
 
 // A candidate that cannot be faster than `to_beat` is not played.
@@ -348,10 +342,14 @@ void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const Collecti
   }
   std::ranges::stable_sort(
       entries, [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
+  // Each gets half of what is left, so that the first ones leave something for the others.
+  const std::size_t most = most_played_;
   for (Entry& each : entries) {
+    most_played_ = played_ < most ? (played_ + most) / 2 : most;
     try_pieces(each, request, options, each.to_beat(best));
     note(each);
   }
+  most_played_ = most;
 }
 
 // The pieces and the radix are those that are best over one path: where several paths lose clearly
@@ -364,11 +362,12 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
     CollectiveDraft draft = each.draft;
     Seconds give_up = to_beat * kClearLoss;
     draft.tuning.several_paths = true;
+    draft.tuning.piece = std::min(draft.tuning.piece, settings_.staging_slot);
     draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
       if (draft.tuning.radix != decision.draft.tuning.radix) continue;
-      draft.tuning.piece = decision.draft.tuning.piece;
+      draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
     draft = best_piece(draft, request, options, each.least_by_any_way, give_up);
@@ -411,7 +410,7 @@ void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) 
 // links together allow.
 std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveRequest& request,
                                                                const CollectiveOptions& options) {
-  played_before_ = played_;
+  most_played_ = played_ + kMostPlayed;
   programs_.clear();
   predictions_.clear();
   nodes_.clear();

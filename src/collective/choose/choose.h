@@ -140,6 +140,8 @@ class CollectivePlanner {
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
+  [[nodiscard]] Bytes largest_piece(const CollectiveRequest& request, const Program& program,
+                                    Seconds calls, Seconds least) const;
   void try_one_path(std::vector<Entry>& entries, const CollectiveRequest& request,
                     const CollectiveOptions& options, Seconds& best);
   void try_largest_piece(Entry& entry, const CollectiveRequest& request,
@@ -156,6 +158,9 @@ class CollectivePlanner {
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
                              const Program& program, bool divided);
+  /// Of the same draft in pieces twice as large, if that has made the same program.
+  [[nodiscard]] std::optional<Seconds> time_of_same_program(const CollectiveDraft& draft,
+                                                            const CollectiveRequest& request);
   [[nodiscard]] bool has_played_enough() const;
   [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
                                            const CollectiveRequest& request);
@@ -169,7 +174,7 @@ class CollectivePlanner {
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
   std::map<std::pair<const Algorithm*, int>, std::size_t> nodes_;  ///< by radix, as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
-  std::size_t played_ = 0, played_before_ = 0;  ///< in all; before the choice being made
+  std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end
 };
 
 }  // namespace polypath
