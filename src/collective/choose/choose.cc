@@ -302,12 +302,14 @@ void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest&
                                           const CollectiveOptions& options, Seconds to_beat) {
   AlgorithmDecision& decision = entry.decision;
   decision.draft.predicted = entry.least();
-  for (const Candidate& each : entry.candidates) {
+  for (Candidate& each : entry.candidates) {
+    each.draft.predicted = Seconds::infinity();
     if (each.least * kClearLoss >= to_beat) continue;
     if (to_beat < Seconds::infinity() && has_played_enough()) continue;
     CollectiveDraft draft = each.draft;
     draft.executor = executors_of(options).back();
     draft.predicted = std::max(predict(draft, request, options), each.least);
+    each.draft.predicted = draft.predicted;
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -320,6 +322,8 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
   AlgorithmDecision& decision = entry.decision;
   if (decision.at_least) return;
   to_beat = std::min(to_beat, decision.draft.predicted);
+  std::ranges::stable_sort(entry.candidates, {},
+                           [](const Candidate& each) { return each.draft.predicted; });
   for (const Candidate& each : entry.candidates) {
     if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
     const bool is_long = sample(request, each.draft).beyond > 0;
