@@ -29,7 +29,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
     "Layer": (34, 12, 2),
-    "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),
     "RankOrder": (25, 15, 2),
     "RankRun": (25, 18, 2),
