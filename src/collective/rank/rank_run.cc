@@ -100,7 +100,7 @@ bool RankRun::set_flags_until(Question is_over, Seconds timeout) noexcept {
       if (!ignore_errors([&] { over = is_over(); }))
         timeout = std::min(timeout, kUnansweredTimeout);
       if (over || driver_.now() - start > timeout) return;
-      memory_.set_flags();
+      memory_.awaited().set_all();
     }
   });
   return over;
