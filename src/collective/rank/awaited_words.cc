@@ -1,6 +1,7 @@
 #include "collective/rank/awaited_words.h"
 
 #include "kernels/mailbox_layout.h"
+#include "model/program.h"
 
 namespace polypath {
 
