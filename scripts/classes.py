@@ -27,12 +27,7 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "CudaDriver": (49, 13, 1),  # the interface, a field per part
     "Driver": (48, 12, 2),  # the interface: one function per call
     "ForwardingDriver": (47, 12, 2),  # the same
-    "HostMail": (27, 12, 2),
     "Layer": (34, 12, 2),
-    "PeerRegistration": (25, 13, 2),
-    "RankMemory": (25, 13, 2),
-    "RankOrder": (25, 15, 2),
-    "RankRun": (25, 18, 2),
     "Runner": (33, 12, 2),  # an interface, too: what the stand-in driver runs work by
     "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
     "VirtualRunner": (38, 12, 2),  # that interface

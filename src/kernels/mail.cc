@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "kernels/host_mail.h"
 #include "kernels/images.h"
@@ -77,12 +76,9 @@ const char* verb_of(MailUse use) {
   }
   return "";
 }
-MailParameters parameters_of(std::span<const std::uint64_t> values) {
-  MailParameters of{};
-  std::memcpy(&of, values.data(), kMailValues * sizeof(std::uint64_t));
-  return of;
+MailParameters parameters_of(const MailCall& call) {
+  return polypath::parameters_of(mail_values(call));
 }
-MailParameters parameters_of(const MailCall& call) { return parameters_of(mail_values(call)); }
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "collective/rank/rank_memory.h"
+#include "collective/rank/exchanged_memory.h"
 #include "core/error.h"
 #include "core/ignore_errors.h"
 #include "kernels/messages.h"

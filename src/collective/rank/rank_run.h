@@ -3,17 +3,16 @@
 // does whole ones. Earlier work in the rank's stream comes before all that touches its memory,
 // later work after that.
 
-#include <atomic>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "collective/program/collective_kernels.h"
-#include "collective/program/mail.h"
+#include "collective/rank/forced_end.h"
+#include "collective/rank/part_executor.h"
 #include "collective/rank/rank_memory.h"
+#include "collective/rank/run_ends.h"
 #include "core/settings.h"
-#include "engine/execute/graph_executor.h"
-#include "engine/execute/stream_executor.h"
 #include "model/transfer.h"
 
 namespace polypath {
@@ -46,7 +45,7 @@ class RankRun {
   };
 
   /// All ranks make theirs at the same time: they exchange their flags.
-  RankRun(Driver& driver, const Machine& machine, const Settings& settings, Group group);
+  RankRun(Driver& driver, const Machine& machine, const Settings& settings, const Group& group);
   RankRun(const RankRun&) = delete;
   RankRun& operator=(const RankRun&) = delete;
   /// Waits for queued work. The other ranks' memory is given back: none of them may be using this
@@ -57,7 +56,7 @@ class RankRun {
   /// ranks do so for the same programs, in the same order, before they run them.
   void prepare(const RankProgram& program);
   /// Loads all kernels that exchange messages, which cannot be done while a stream is captured.
-  void prepare_kernels() { kernels_.prepare_mail(gpu()); }
+  void prepare_kernels() { parts_.prepare_mail(gpu_); }
   /// Enqueues the part on `stream`, a stream of this rank's GPU, after what is there and after
   /// earlier parts of this object on any stream. All ranks run the same programs in the same order.
   /// `buffers` are the whole program's, each as this process knows it; those that its part does not
@@ -81,11 +80,11 @@ class RankRun {
   }
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more. May be called by other threads.
-  [[nodiscard]] bool is_done(std::uint64_t run);
+  [[nodiscard]] bool is_done(std::uint64_t run) { return ends_.is_done(run); }
   /// True if nothing of its parts is queued.
-  [[nodiscard]] bool is_idle() { return !is_unsettled_ && is_done(runs_); }
+  [[nodiscard]] bool is_idle() { return !forced_end_.is_unsettled() && ends_.are_all_done(); }
   /// Waits for the run enqueued last.
-  void synchronize();
+  void synchronize() { ends_.synchronize(); }
   /// Ends queued work, whether the other ranks do their parts or not: for after a time-out. The
   /// contents of the outputs are not defined, and the group is of no more use: run() is an error.
   /// False if it has not ended after so long. Another thread may call it, while this one is held up
@@ -95,38 +94,16 @@ class RankRun {
   [[nodiscard]] const RankMemory& memory() const { return memory_; }
 
  private:
-  template <class Runner>
-  void run_by(Runner& executor, const Transfer& transfer, bool captured);
-  void check_held() const;
-  void come_after_last(StreamHandle stream);
-  void end(std::uint64_t run, StreamHandle stream);
-  [[nodiscard]] bool runs_as_graph(const RankProgram& program, const Transfer& transfer);
+  std::uint64_t enqueue(const Transfer& transfer, Executor by, bool captured);
   [[nodiscard]] bool drain_by_force(const Transfer& transfer) noexcept;
-  [[nodiscard]] bool wait_with_flags(const std::vector<EventHandle>& ends,
-                                     Seconds timeout) noexcept;
-  template <class Question>
-  [[nodiscard]] bool set_flags_until(Question is_over, Seconds timeout) noexcept;
-  [[nodiscard]] PlaceId gpu() const;
-  [[nodiscard]] EventHandle end_of(std::uint64_t run);
 
   Driver& driver_;
   const Machine& machine_;
-  Group group_;
-  Hops hops_;
+  PlaceId gpu_;
   RankMemory memory_;
-  Statistics statistics_;
-  CollectiveKernels kernels_;
-  StreamExecutor streams_;
-  GraphExecutor graphs_;
-  EventSet drained_;
-  EventList ends_;  ///< of the last runs, by number modulo their count
-  std::atomic<EventHandle> last_ = EventHandle{};  ///< stands for the end of the last part
-  StreamHandle last_stream_;
-  std::atomic<bool> released_ = false;
-  std::atomic<bool> is_enqueuing_ = false;
-  std::atomic<bool> is_unsettled_ = false;  ///< something may be queued that cannot be waited for
-  std::atomic<std::uint64_t> runs_ = 0;
-  std::atomic<std::uint64_t> done_ = 0;  ///< all up to this one are over
+  PartExecutor parts_;
+  RunEnds ends_;
+  ForcedEnd forced_end_;
 };
 
 }  // namespace polypath

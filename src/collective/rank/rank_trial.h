@@ -7,8 +7,9 @@
 
 #include <vector>
 
-#include "collective/rank/rank_memory.h"
+#include "collective/rank/exchanged_memory.h"
 #include "driver/driver.h"
+#include "machine/machine.h"
 
 namespace polypath {
 
