@@ -210,12 +210,14 @@ bool Windows::attribute(Handle window, int keyval, void* value, int* is_there) {
   return true;
 }
 
-bool Windows::is_plain_call(Handle window, const void* origin, const void* compare,
-                            const void* result) const {
-  const auto is_plain = [](const void* memory) {
-    return memory == nullptr || is_plain_host_memory(memory);
+// Null pointers are MPI_BOTTOM, with the types of programs alone.
+bool Windows::is_plain_call(const OneSidedCall& call) const {
+  const auto is_plain = [&](const Elements& each) {
+    if (each.memory != nullptr) return is_plain_host_memory(each.memory);
+    return each.count <= 0 || element_of(library_, each.type).has_value();
   };
-  return is_plain(origin) && is_plain(compare) && is_plain(result) && find(window) == nullptr;
+  return is_plain(call.origin) && is_plain(call.compare) && is_plain(call.result) &&
+         find(call.window) == nullptr;
 }
 
 Result Windows::call(const OneSidedCall& call, const RealOneSided& real, void* request) {

@@ -46,8 +46,7 @@ class Windows {
   [[nodiscard]] bool attribute(Handle window, int keyval, void* value, int* is_there);
 
   /// True without a question for calls that are MPI's.
-  [[nodiscard]] bool is_plain_call(Handle window, const void* origin, const void* compare,
-                                   const void* result) const;
+  [[nodiscard]] bool is_plain_call(const OneSidedCall& call) const;
   Result call(const OneSidedCall& call, const RealOneSided& real, void* request);
   /// `with` synchronises a window that is known here; else MPI does.
   using Synchronise = std::function<Result(Window& window)>;

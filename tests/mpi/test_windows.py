@@ -166,3 +166,16 @@ def test_a_window_that_polypath_cannot_make_at_one_rank_is_refused_at_all(
     )
 
     assert "right" in outcome.output.splitlines(), outcome.output + outcome.errors
+
+
+@pytest.mark.parametrize("words", [(), ("apart",)])
+def test_types_may_have_the_addresses_of_memory_of_gpus(
+    library: Library, preload: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """MPI_BOTTOM, in collectives and one-sided calls; one type has one allocation."""
+    program = library.compile(tmp_path / "bottom", SOURCES / "bottom.c", SOURCES / "memory.c")
+
+    outcome = library.ranks(2, program, *words, LD_PRELOAD=preload)
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert "right" in outcome.output.splitlines()
