@@ -28,7 +28,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "Driver": (48, 12, 2),  # the interface: one function per call
     "ForwardingDriver": (47, 12, 2),  # the same
     "HostMail": (27, 12, 2),
-    "Layer": (34, 12, 2),
     "PeerRegistration": (25, 13, 2),
     "RankMemory": (25, 13, 2),
     "RankOrder": (25, 15, 2),

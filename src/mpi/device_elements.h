@@ -53,8 +53,8 @@ class HostElements {
  private:
   [[nodiscard]] std::byte* at() const {
     const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.get());
-    return reinterpret_cast<std::byte*>(
-        begin - static_cast<std::uintptr_t>(device_.layout.range.begin));
+    return reinterpret_cast<std::byte*>(begin -
+                                        static_cast<std::uintptr_t>(device_.layout.range.begin));
   }
 
   void* memory_ = nullptr;

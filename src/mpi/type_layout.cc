@@ -47,11 +47,10 @@ TypeLayout layout_of(const Library& library, SelfWindow& self, Handle type, Coun
          fmt::format("{} elements of {} bytes in all are too many", count, bytes),
          "their type has gaps", "Make several calls.");
   std::vector<std::byte> marks(static_cast<std::size_t>(range.end - range.begin));
-  const auto address = reinterpret_cast<std::uintptr_t>(marks.data()) -
-                       static_cast<std::uintptr_t>(range.begin);
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(marks.data()) - static_cast<std::uintptr_t>(range.begin);
   self.run(
-      bytes,
-      [&](std::byte* memory) { std::memset(memory, 0xff, static_cast<std::size_t>(bytes)); },
+      bytes, [&](std::byte* memory) { std::memset(memory, 0xff, static_cast<std::size_t>(bytes)); },
       [&](Handle window) {
         return library.real.Get(reinterpret_cast<void*>(address), static_cast<int>(count), type, 0,
                                 0, static_cast<int>(bytes), library.byte, window);

@@ -117,8 +117,7 @@ Result Windows::create(const NewWindow& wanted, const RealCreate& real) {
   if (!is_served(wanted.comm))
     return is_here && !ucx_takes_gpu_memory() ? create_without_memory(wanted.comm, real) : by_mpi();
   const bool is_wrong = wanted.is_wrong();
-  const unsigned all =
-      said_by_any(wanted.comm, (is_here ? kOnGpu : 0) | (is_wrong ? kWrong : 0));
+  const unsigned all = said_by_any(wanted.comm, (is_here ? kOnGpu : 0) | (is_wrong ? kWrong : 0));
   if (is_wrong || (all & kOnGpu) == 0) return by_mpi();
   if ((all & kWrong) != 0) return refuse(wanted.comm, kWrongElsewhere);
   return create_on_gpus(wanted, is_here, real);

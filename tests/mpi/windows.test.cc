@@ -71,8 +71,7 @@ class MpiWindows : public testing::Test {
                    [](GpusOf) -> const mpi::Surroundings& {
                      fail(ErrorCode::unsupported, "there are no GPUs", "this is a test");
                    },
-                   [](const void*) { return std::optional<int>(); },
-                   [](Handle) { return true; },
+                   [](const void*) { return std::optional<int>(); }, [](Handle) { return true; },
                    [] {}};
 };
 

@@ -23,7 +23,8 @@ RankMessages::RankMessages(Driver& driver, const std::vector<PlaceId>& gpus,
       rank_(communicator.rank()),
       watcher_(Watcher::of_process()),
       segment_(communicator),
-      launcher_(std::make_unique<MessageLauncher>(driver, gpus, communicator, limits.multiprocessors)),
+      launcher_(
+          std::make_unique<MessageLauncher>(driver, gpus, communicator, limits.multiprocessors)),
       under_way_(std::make_shared<MessagesUnderWay>(
           driver, gpu(), communicator, segment_,
           [this](const MessageTask& task) { return pair(task.peer).has_other_come(task); })),
@@ -48,13 +49,12 @@ RankMessages::~RankMessages() {
 std::uint64_t RankMessages::agree_on_most(unsigned blocks) {
   std::uint64_t most = kMessageFlags;
   for (const Blob& each : communicator_.all_gather(std::to_string(blocks)))
-    most = std::min(most, most_under_way(communicator_.size(),
-                                         static_cast<unsigned>(std::stoul(each))));
+    most = std::min(most,
+                    most_under_way(communicator_.size(), static_cast<unsigned>(std::stoul(each))));
   return most;
 }
 
-std::unique_ptr<MessagePair> RankMessages::make_pair_with(int peer,
-                                                          const MessagePair::Work& work) {
+std::unique_ptr<MessagePair> RankMessages::make_pair_with(int peer, const MessagePair::Work& work) {
   const MessagePair::Ends ends{.rank = rank_,
                                .peer = peer,
                                .gpu = gpu(),

@@ -75,7 +75,8 @@ class RankMessages {
   [[nodiscard]] MessagePair& pair(int peer) { return *pairs_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] PlaceId gpu() const { return launcher_->gpu_of(rank_); }
   [[nodiscard]] std::uint64_t agree_on_most(unsigned blocks);
-  [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer, const MessagePair::Work& work);
+  [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer,
+                                                            const MessagePair::Work& work);
   [[nodiscard]] StreamHandle side_stream(std::size_t number);
   void enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart);
   void launch(std::span<const MessageTask> tasks, const MessageLauncher::Group& group,

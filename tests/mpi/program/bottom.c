@@ -61,8 +61,7 @@ static void collectives(void) {
   if (rank > 0) check(has(buffer, 70, 1000 * rank), "a broadcast");
   int* const gathered = (int*)(void*)all.address;
   MPI_Allgather(MPI_BOTTOM, 1, type, gathered, PART, MPI_INT, MPI_COMM_WORLD);
-  for (int i = 0; i < PART; ++i)
-    check(gathered[PART * (size - 1) + i] == 70 + i, "an allgather");
+  for (int i = 0; i < PART; ++i) check(gathered[PART * (size - 1) + i] == 70 + i, "an allgather");
   MPI_Request request;
   MPI_Ibcast(MPI_BOTTOM, 1, type, size - 1, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -96,8 +95,7 @@ static void apart(void) {
   MPI_Datatype type = type_at(first.address, second.address);
   int gathered[64 * PART];
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  const int error =
-      MPI_Allgather(MPI_BOTTOM, 1, type, gathered, PART, MPI_INT, MPI_COMM_SELF);
+  const int error = MPI_Allgather(MPI_BOTTOM, 1, type, gathered, PART, MPI_INT, MPI_COMM_SELF);
   check(error != MPI_SUCCESS, "a type of two allocations");
   MPI_Type_free(&type);
   release(&first), release(&second);
