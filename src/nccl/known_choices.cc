@@ -16,7 +16,7 @@
 namespace polypath::nccl {
 namespace {
 
-constexpr int kChoicesRevision = 2;  // one more with each change of what is measured
+constexpr int kChoicesRevision = 3;  // one more with each change of what is measured
 
 // Variables that tell NCCL how to work.
 std::vector<std::string> nccl_variables() {
