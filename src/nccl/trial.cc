@@ -136,11 +136,8 @@ class Trial {
     return calls;
   }
   [[nodiscard]] Timed enqueue_messages(const std::vector<Call>& calls, Bytes bytes) {
-    Timed timed{.of = {Operation::send},
-                .message = bytes,
-                .calls = kLongCalls,
-                .real = {},
-                .ours = {}};
+    Timed timed{
+        .of = {Operation::send}, .message = bytes, .calls = kLongCalls, .real = {}, .ours = {}};
     const auto by_nccl = [&] {
       (void)real_.GroupStart();
       for (const Call& call : calls) by_real(call);
