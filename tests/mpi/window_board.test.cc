@@ -86,7 +86,6 @@ TEST_F(Board, TellsPartsOfTheSameMemoryApart) {
   EXPECT_NE(before->edition, after->edition);
 }
 
-// The thread sanitizer finds bytes that are written and read without order.
 TEST_F(Board, FindsPartsWholeOrNotAtAllWhileTheyChange) {
   constexpr std::uint64_t kTimes = 5000;
   std::jthread writer([&] {

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/process.h"
+#include "driver/cuda/cuda_api.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::preload {
