@@ -27,7 +27,6 @@ LARGER: dict[str, tuple[int, int, int]] = {
     "CudaDriver": (49, 13, 1),  # the interface, a field per part
     "Driver": (48, 12, 2),  # the interface: one function per call
     "ForwardingDriver": (47, 12, 2),  # the same
-    "Layer": (34, 12, 2),
     "Runner": (33, 12, 2),  # an interface, too: what the stand-in driver runs work by
     "SimDriver": (60, 13, 1),  # the interface, what only a simulated machine has, a field per part
     "VirtualRunner": (38, 12, 2),  # that interface

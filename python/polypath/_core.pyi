@@ -262,6 +262,12 @@ class Context:
     def simulated(self) -> bool:
         """Whether the machine is simulated."""
 
+    @property
+    def executor(self) -> str:
+        """
+        The executor of all copies, as the settings were at the opening: "auto" is usual.
+        """
+
     def __repr__(self) -> str: ...
 
     def now(self) -> float:

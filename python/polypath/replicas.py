@@ -7,7 +7,6 @@ are handed on, those of the next one come from the host.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -74,7 +73,7 @@ def _is_faster(gpus: tuple[int, ...]) -> bool:
     """Return whether the model says so, of one chunk; no if all copies are to be native."""
 
     def predict(context: Context) -> bool:
-        if os.environ.get("POLYPATH_EXECUTOR") == "native":
+        if context.executor == "native":
             return False
         names = [f"gpu{gpu}" for gpu in gpus]
         each = context.predict_native([("host", name, len(gpus) * PART) for name in names])

@@ -51,7 +51,11 @@ class HostElements {
   void write() const;
 
  private:
-  [[nodiscard]] std::byte* at() const { return bytes_.get() - device_.layout.range.begin; }
+  [[nodiscard]] std::byte* at() const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.get());
+    return reinterpret_cast<std::byte*>(begin -
+                                        static_cast<std::uintptr_t>(device_.layout.range.begin));
+  }
 
   void* memory_ = nullptr;
   DeviceElements device_;

@@ -62,9 +62,11 @@ const DeviceWindow::Part* DeviceWindow::own_part() const {
   return own.memory == nullptr ? nullptr : &own;
 }
 
+// Nothing is shared if this fails.
 void DeviceWindow::attach(void* memory, Count bytes) {
   const auto [part, exported] =
       parts_.exported(address_of(memory), static_cast<std::uint64_t>(bytes));
+  settle();
   board_->publish(part, exported);
 }
 

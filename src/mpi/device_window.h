@@ -10,6 +10,7 @@
 //   lock           a lock of the target's in shared memory, for its part on a GPU
 //   flush          nothing
 
+#include <compare>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,10 +20,20 @@
 
 namespace polypath::mpi {
 
+/// An order of the windows that all their ranks find alike: when rank 0 has begun it, by the
+/// computer's clock, and which process that is.
+struct WindowAge {
+  std::int64_t made = 0;
+  std::int64_t process = 0, file = 0;
+
+  auto operator<=>(const WindowAge&) const = default;
+};
+
 /// The ranks of a window, by a communicator of the window's own.
 struct WindowRanks {
   Handle comm = 0;
   int rank = 0, size = 1;
+  WindowAge age = {};
 };
 
 /// Thread-safe as far as MPI is.
@@ -45,12 +56,16 @@ class DeviceWindow {
   [[nodiscard]] bool share(const Part& mine);
   /// This rank's part of it, with memory; null of other windows.
   [[nodiscard]] const Part* own_part() const;
-  /// Of a window to which memory is attached. Errors: those of Driver::export_memory().
+  /// Of a window to which memory is attached; settles. Errors: those of Driver::export_memory(), of
+  /// the streams, and of WindowBoard::publish().
   void attach(void* memory, Count bytes);
   /// False if it has not been attached here.
   bool detach(const void* memory);
 
   [[nodiscard]] int size() const { return ranks_.size; }
+  [[nodiscard]] const WindowAge& age() const { return ranks_.age; }
+  /// Waits for all ranks, of which each says whether it is so there.
+  [[nodiscard]] bool is_so_at_all(bool here) const;
   /// Whether the target may have memory of a GPU in it, and MPI's. What is no rank is for MPI to
   /// answer.
   [[nodiscard]] bool has_gpus(int target) const;
@@ -79,7 +94,6 @@ class DeviceWindow {
   [[nodiscard]] bool is_rank(int target) const { return target >= 0 && target < ranks_.size; }
   [[nodiscard]] bool try_to_publish(const Part& mine);
   [[nodiscard]] bool try_to_open_all();
-  [[nodiscard]] bool is_so_at_all(bool here) const;
   [[nodiscard]] std::vector<int> ranks_in(Handle group) const;
   void await(Handle request) const;
 

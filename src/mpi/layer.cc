@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/plain_memory.h"
+#include "mpi/bottom.h"
 #include "mpi/job.h"
 
 namespace polypath::mpi {
@@ -19,7 +20,8 @@ namespace {
 
 // A memory that this rank has in the call.
 bool has_memory(const Library& library, const Side& side) {
-  if (side.parts == 0 || side.memory == nullptr || side.memory == library.in_place) return false;
+  if (side.parts == 0 || side.memory == library.in_place) return false;
+  if (side.memory == nullptr) return range_of(library, side).begin > 0;  // MPI_BOTTOM
   if (!side.counts.is_there()) return side.count > 0;
   for (int part = 0; part < side.parts; ++part)
     if (side.counts[part] > 0) return true;
@@ -114,7 +116,9 @@ void Layer::note_made(Handle comm) {
 }
 
 std::optional<int> Layer::gpu_of(const Side& side) const {
-  return has_memory(library_, side) ? gpu_of_(side.memory) : std::nullopt;
+  if (!has_memory(library_, side)) return std::nullopt;
+  if (side.memory != nullptr) return gpu_of_(side.memory);
+  return gpu_of_elements(gpu_of_, nullptr, range_of(library_, side));
 }
 
 Layer::Passed Layer::passed(const Call& call, const Member* member) const {

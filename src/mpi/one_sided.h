@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "mpi/library.h"
+#include "mpi/element.h"
 
 namespace polypath::mpi {
 
@@ -29,6 +29,10 @@ struct Elements {
   Count count = 0;
   Handle type = 0;
 };
+
+inline Range range_of(const Library& library, const Elements& elements) {
+  return range_of(library, elements.type, elements.count);
+}
 
 struct OneSidedCall {
   OneSided operation = OneSided::put;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "mpi/bottom.h"
 #include "mpi/element.h"
 
 namespace polypath::mpi {
@@ -20,8 +21,14 @@ void settle(const Surroundings& around, const void* memory) {
 
 bool OneSidedCalls::is_from_gpu(const OneSidedCall& call) const {
   for (const Elements* each : {&call.origin, &call.compare, &call.result})
-    if (each->memory != nullptr && each->count > 0 && gpu_of_(each->memory)) return true;
+    if (is_from_gpu(*each)) return true;
   return false;
+}
+
+bool OneSidedCalls::is_from_gpu(const Elements& elements) const {
+  if (elements.count <= 0) return false;
+  if (elements.memory != nullptr) return gpu_of_(elements.memory).has_value();
+  return gpu_of_elements(gpu_of_, nullptr, range_of(library_, elements)).has_value();
 }
 
 bool OneSidedCalls::writes(const OneSidedCall& call) const {
@@ -38,7 +45,7 @@ bool OneSidedCalls::copy_at_once(const OneSidedCall& call, const Reached& target
   if (!here || !there) return false;
   const Count bytes = static_cast<Count>(here->bytes().value) * own.count;
   if (bytes != static_cast<Count>(there->bytes().value) * call.target_count) return false;
-  if (gpu_of_(own.memory)) settle(*target.around, own.memory);
+  if (is_from_gpu(own)) settle(*target.around, own.memory);
   if (puts) target.write(own.memory, bytes);
   else target.read(own.memory, bytes);
   return true;
@@ -46,13 +53,11 @@ bool OneSidedCalls::copy_at_once(const OneSidedCall& call, const Reached& target
 
 HostElements OneSidedCalls::copied(const Elements& elements, const Surroundings& around) {
   HostElements in_host(elements.memory);
-  if (elements.memory == nullptr || elements.count <= 0 || !gpu_of_(elements.memory))
-    return in_host;
+  if (!is_from_gpu(elements)) return in_host;
   TypeLayout layout = layout_of(library_, self_, elements.type, elements.count);
   if (layout.range.is_empty()) return in_host;
   const Address address = address_of(elements.memory);
-  const auto found =
-      around.driver.find_memory({address.value + static_cast<std::uintptr_t>(layout.range.begin)});
+  const auto found = find_elements(around.driver, elements.memory, layout.range);
   if (!found) return in_host;
   return HostElements({.memory = {.around = &around, .address = address, .gpu = found->place},
                        .layout = std::move(layout)});

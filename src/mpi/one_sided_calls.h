@@ -44,6 +44,7 @@ class OneSidedCalls {
   void end() noexcept { self_.end(); }
 
  private:
+  [[nodiscard]] bool is_from_gpu(const Elements& elements) const;
   [[nodiscard]] bool copy_at_once(const OneSidedCall& call, const Reached& target) const;
   /// The bytes of an element, if the call may be made of several with parts of the elements; else
   /// 0.

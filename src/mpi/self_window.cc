@@ -10,8 +10,12 @@ namespace polypath::mpi {
 
 // Some versions of Open MPI cannot make a window of one rank over memory that there is.
 void SelfWindow::make_room(Count bytes) {
-  constexpr Count kLeast = 1 << 16;
+  constexpr Count kLeast = 1 << 16, kMost = Count{1} << 40;
   if (bytes <= bytes_) return;
+  if (bytes > kMost)
+    fail(ErrorCode::invalid_argument, "elements of a target lie too far from their displacement",
+         fmt::format("{} bytes; their type may have absolute addresses", bytes),
+         "Give the address as the displacement.");
   end();
   const auto wanted = static_cast<std::uint64_t>(std::max(bytes, kLeast));
   const auto size = static_cast<Count>(std::bit_ceil(wanted));

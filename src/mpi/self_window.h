@@ -20,7 +20,8 @@ class SelfWindow {
   using Use = std::function<void(std::byte* memory)>;
   using Make = std::function<Result(Handle window)>;
   /// `make` is made while nothing else uses the first `bytes` bytes of the window; what it does is
-  /// over when `take` finds it. If it fails, `take` is not called. Errors (out_of_memory): of MPI.
+  /// over when `take` finds it. If it fails, `take` is not called. Errors: out_of_memory of MPI;
+  /// invalid_argument if that is more than any memory has.
   Result run(Count bytes, const Use& fill, const Make& make, const Use& take);
   /// Before MPI ends.
   void end() noexcept;

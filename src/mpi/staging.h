@@ -18,7 +18,9 @@ class HostCopy {
 
   /// Where MPI finds them: in the program's memory, if that is the host's.
   [[nodiscard]] void* memory() const {
-    return bytes_ == nullptr ? static_cast<void*>(memory_) : bytes_.get() - range_.begin;
+    if (bytes_ == nullptr) return memory_;
+    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.get());
+    return reinterpret_cast<void*>(begin - static_cast<std::uintptr_t>(range_.begin));
   }
   /// Copies them anew from the program's memory, and waits for that.
   void take();
@@ -26,12 +28,15 @@ class HostCopy {
   void give_back();
 
  private:
+  [[nodiscard]] Address first() const {
+    return {address_of(memory_).value + static_cast<std::uintptr_t>(range_.begin)};
+  }
   [[nodiscard]] std::size_t size() const {
     return static_cast<std::size_t>(range_.end - range_.begin);
   }
 
   const Surroundings& around_;
-  std::byte* memory_;
+  void* memory_;
   Range range_;
   PlaceId gpu_;
   std::unique_ptr<std::byte[]> bytes_;

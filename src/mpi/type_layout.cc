@@ -11,46 +11,51 @@
 namespace polypath::mpi {
 namespace {
 
-bool is_dense(const Library& library, Handle type, Count count, const Range& range) {
-  int size = 0;
-  return library.real.Type_size(type, &size) == kSuccess && size * count == range.end - range.begin;
-}
-
-std::vector<Range> runs_of(const std::byte* marks, const Range& range) {
-  const auto* const begin = marks + range.begin;
-  const auto* const end = marks + range.end;
+// From the mark of the byte at `begin` on.
+std::vector<Range> runs_of(const std::vector<std::byte>& marks, Count begin) {
   std::vector<Range> runs;
-  for (const auto* at = begin; at != end;) {
-    const auto* const first = std::find(at, end, std::byte{0xff});
-    at = std::find(first, end, std::byte{0});
-    if (first != at) runs.push_back({first - marks, at - marks});
+  for (auto at = marks.begin(); at != marks.end();) {
+    const auto first = std::find(at, marks.end(), std::byte{0xff});
+    at = std::find(first, marks.end(), std::byte{0});
+    if (first != at)
+      runs.push_back({begin + (first - marks.begin()), begin + (at - marks.begin())});
   }
   return runs;
 }
 
+Count bytes_of_all(const Library& library, Handle type, Count count) {
+  int size = 0;
+  library.real.Type_size(type, &size);
+  return size * count;
+}
+
 }  // namespace
 
-// MPI puts bytes with all bits set among zeros.
+// MPI gets bytes with all bits set, side by side, into such elements among zeros. These may be
+// anywhere from their address: its target's may not.
 TypeLayout layout_of(const Library& library, SelfWindow& self, Handle type, Count count) {
   TypeLayout layout{.range = range_of(library, type, count), .runs = {}};
   const Range& range = layout.range;
   if (range.is_empty()) return layout;
-  if (is_dense(library, type, count, range)) {
+  const Count bytes = bytes_of_all(library, type, count);
+  if (bytes == range.end - range.begin) {
     layout.runs = {range};
     return layout;
   }
-  if (count > std::numeric_limits<int>::max())
-    fail(ErrorCode::invalid_argument, fmt::format("{} elements of one type are too many", count),
+  if (std::max(count, bytes) > std::numeric_limits<int>::max())
+    fail(ErrorCode::invalid_argument,
+         fmt::format("{} elements of {} bytes in all are too many", count, bytes),
          "their type has gaps", "Make several calls.");
-  const auto many = static_cast<int>(count);
-  const Count lead = layout.lead();
-  const std::vector<std::byte> ones(static_cast<std::size_t>(layout.room()), std::byte{0xff});
+  std::vector<std::byte> marks(static_cast<std::size_t>(range.end - range.begin));
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(marks.data()) - static_cast<std::uintptr_t>(range.begin);
   self.run(
-      layout.room(), [&](std::byte* memory) { std::memset(memory, 0, ones.size()); },
+      bytes, [&](std::byte* memory) { std::memset(memory, 0xff, static_cast<std::size_t>(bytes)); },
       [&](Handle window) {
-        return library.real.Put(ones.data() + lead, many, type, 0, lead, many, type, window);
+        return library.real.Get(reinterpret_cast<void*>(address), static_cast<int>(count), type, 0,
+                                0, static_cast<int>(bytes), library.byte, window);
       },
-      [&](std::byte* memory) { layout.runs = runs_of(memory + lead, range); });
+      [&](std::byte*) { layout.runs = runs_of(marks, range.begin); });
   return layout;
 }
 

@@ -8,6 +8,15 @@
 #include "core/error.h"
 
 namespace polypath::mpi {
+namespace {
+
+// A part that changes meanwhile is none that the program may use yet.
+std::optional<WindowPart> part_in(const Versioned<WindowPart>& slot) {
+  const auto found = slot.read();
+  return found && found->edition != 0 ? found : std::nullopt;
+}
+
+}  // namespace
 
 // Pages of zeros are a board without parts and locks.
 WindowBoard::WindowBoard(std::unique_ptr<SharedPages> pages, int rank)
@@ -19,7 +28,7 @@ Bytes WindowBoard::bytes() { return Bytes{sizeof(Layout)}; }
 
 void WindowBoard::publish(WindowPart part, const ExportedMemory& exported) {
   auto& slots = of(rank_).slots;
-  const auto found = std::ranges::find_if(slots, [](const Slot& each) { return !each.is_there; });
+  const auto found = std::ranges::find_if(slots, [](const Slot& each) { return !part_in(each); });
   if (found == slots.end() || exported.size() > WindowPart::kMostBytes)
     fail(ErrorCode::out_of_memory, "memory of a GPU cannot be put into a window",
          fmt::format("a window has room for {} pieces of each rank", kMostParts),
@@ -27,34 +36,21 @@ void WindowBoard::publish(WindowPart part, const ExportedMemory& exported) {
   part.edition = ++editions_;
   part.exported_bytes = exported.size();
   std::ranges::copy(exported, part.exported.begin());
-  ++found->changes;
-  found->part = part;
-  ++found->changes;
-  found->is_there = true;
+  found->write(part);
 }
 
 bool WindowBoard::withdraw(Address begin) {
   for (Slot& slot : of(rank_).slots)
-    if (slot.is_there && slot.part.begin == begin.value) {
-      slot.is_there = false;
+    if (const auto part = part_in(slot); part && part->begin == begin.value) {
+      slot.write({});
       return true;
     }
   return false;
 }
 
-// A part that changes meanwhile is none that the program may use yet.
-std::optional<WindowPart> WindowBoard::read(const Slot& slot) {
-  const std::uint64_t before = slot.changes;
-  if (!slot.is_there || before % 2 != 0) return std::nullopt;
-  const WindowPart copied = slot.part;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (slot.changes != before) return std::nullopt;
-  return copied;
-}
-
 std::optional<WindowPart> WindowBoard::part(int rank, Address address, std::uint64_t size) const {
   for (const Slot& slot : of(rank).slots)
-    if (const auto found = read(slot); found && found->has(address, size)) return found;
+    if (const auto found = part_in(slot); found && found->has(address, size)) return found;
   return std::nullopt;
 }
 

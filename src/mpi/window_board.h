@@ -3,7 +3,6 @@
 // it, and the locks of each.
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "core/process_identity.h"
 #include "core/shared_pages.h"
+#include "core/versioned.h"
 #include "driver/driver.h"
 #include "mpi/arena.h"
 #include "mpi/rank_lock.h"
@@ -24,7 +24,7 @@ struct WindowPart {
   std::uintptr_t begin = 0;  ///< in its rank
   std::uint64_t bytes = 0;
   std::uint64_t gpus = 0;     ///< a hash of those that its rank sees
-  std::uint64_t edition = 0;  ///< no other part of the rank has it
+  std::uint64_t edition = 0;  ///< no other part of the rank has it; 0: there is none here
   std::uint64_t exported_bytes = 0;
   std::array<std::byte, kMostBytes> exported{};
 
@@ -57,11 +57,7 @@ class WindowBoard {
 
  private:
   static constexpr std::size_t kMostParts = 32;
-  struct Slot {
-    std::atomic<std::uint64_t> changes{0};  ///< odd while the part is being written
-    std::atomic<bool> is_there{false};
-    WindowPart part;
-  };
+  using Slot = Versioned<WindowPart>;
   struct alignas(64) OfRank {
     RankLock passive, atomic;
     ProcessIdentity process;
@@ -72,7 +68,6 @@ class WindowBoard {
   [[nodiscard]] OfRank& of(int rank) const {
     return (*static_cast<Layout*>(pages_->begin()))[static_cast<std::size_t>(rank)];
   }
-  static std::optional<WindowPart> read(const Slot& slot);
   void require_alive(std::uint32_t holders) const;
 
   std::unique_ptr<SharedPages> pages_;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,14 @@
 #include "mpi/ucx.h"
 
 namespace polypath::mpi {
+namespace {
+
+// What a rank says of its part of a new window.
+constexpr unsigned kOnGpu = 1, kWrong = 2;
+
+constexpr const char* kWrongElsewhere = "MPI refuses what another rank has passed";
+
+}  // namespace
 
 Windows::Windows(const Library& library, Open open, GpuOf gpu_of,
                  std::function<bool(Handle)> serves, std::function<void()> wait)
@@ -58,13 +69,13 @@ bool Windows::is_served(Handle comm) const {
   return size == 1 || serves_(comm);
 }
 
-bool Windows::is_at_any(Handle comm, bool here) const {
+unsigned Windows::said_by_any(Handle comm, unsigned mine) const {
   int size = 0;
   library_.real.Comm_size(comm, &size);
-  const char mine = here ? 1 : 0;
-  std::vector<char> all(static_cast<std::size_t>(size));
-  library_.real.Allgather(&mine, 1, library_.byte, all.data(), 1, library_.byte, comm);
-  return std::ranges::find(all, 1) != all.end();
+  const auto own = static_cast<unsigned char>(mine);
+  std::vector<unsigned char> all(static_cast<std::size_t>(size));
+  library_.real.Allgather(&own, 1, library_.byte, all.data(), 1, library_.byte, comm);
+  return std::accumulate(all.begin(), all.end(), 0U, std::bit_or<>());
 }
 
 bool Windows::are_mpis() const { return library_.takes_gpu_memory() || windows_go_by_ucx(); }
@@ -79,6 +90,7 @@ std::unique_ptr<DeviceWindow> Windows::device_window(Handle comm) const {
   ranks.comm = library_.handle(ranks.comm);
   std::unique_ptr<WindowBoard> board;
   SharedPages::Name name;
+  std::int64_t made = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto try_to = [&](auto make_pages) {
     try {
       board = std::make_unique<WindowBoard>(make_pages(), ranks.rank);
@@ -89,27 +101,33 @@ std::unique_ptr<DeviceWindow> Windows::device_window(Handle comm) const {
   };
   if (ranks.rank == 0) try_to([] { return SharedPages::make(WindowBoard::bytes()); });
   real.Bcast(&name, sizeof name, library_.byte, 0, ranks.comm);
+  real.Bcast(&made, sizeof made, library_.byte, 0, ranks.comm);
+  ranks.age = {.made = made, .process = name.owner.number, .file = name.file};
   if (ranks.rank != 0 && name.file >= 0) try_to([&] { return SharedPages::open(name); });
-  const bool is_missing = is_at_any(ranks.comm, board == nullptr);
-  if (!is_missing)
+  if (said_by_any(ranks.comm, board == nullptr ? kWrong : 0) == 0)
     return std::make_unique<DeviceWindow>(library_, open_, wait_, ranks, std::move(board));
   real.Comm_free(&ranks.comm);
   return nullptr;
 }
 
 Result Windows::create(const NewWindow& wanted, const RealCreate& real) {
-  if (are_mpis()) return real(wanted.memory, wanted.bytes);
-  const bool is_here = is_on_gpu(wanted.memory, wanted.bytes);
-  try {
-    if (is_served(wanted.comm)) {
-      if (is_at_any(wanted.comm, is_here)) return create_on_gpus(wanted, is_here, real);
-    } else if (is_here && !ucx_takes_gpu_memory()) {
-      return refuse(wanted.comm, "its ranks are not all on this computer, under Polypath");
-    }
-  } catch (const Error& problem) {
-    return refuse(wanted.comm, problem.what());
-  }
-  return real(wanted.memory, wanted.bytes);
+  const auto by_mpi = [&] { return real(wanted.memory, wanted.bytes); };
+  if (are_mpis() || wanted.comm == library_.no_communicator) return by_mpi();
+  const bool is_here = is_on_gpu(wanted.memory, wanted.bytes == 0 ? 0 : 1);
+  if (!is_served(wanted.comm))
+    return is_here && !ucx_takes_gpu_memory() ? create_without_memory(wanted.comm, real) : by_mpi();
+  const bool is_wrong = wanted.is_wrong();
+  const unsigned all = said_by_any(wanted.comm, (is_here ? kOnGpu : 0) | (is_wrong ? kWrong : 0));
+  if (is_wrong || (all & kOnGpu) == 0) return by_mpi();
+  if ((all & kWrong) != 0) return refuse(wanted.comm, kWrongElsewhere);
+  return create_on_gpus(wanted, is_here, real);
+}
+
+// The other ranks cannot be told: they may be without Polypath, and wait in MPI for this one.
+Result Windows::create_without_memory(Handle comm, const RealCreate& real) const {
+  const Result result = real(nullptr, 0);
+  if (result != kSuccess) return result;
+  return refuse(comm, "its ranks are not all on this computer, under Polypath");
 }
 
 Result Windows::create_on_gpus(const NewWindow& wanted, bool is_here, const RealCreate& real) {
@@ -118,25 +136,30 @@ Result Windows::create_on_gpus(const NewWindow& wanted, bool is_here, const Real
   if (is_here) mine = {.memory = wanted.memory, .bytes = wanted.bytes, .unit = wanted.unit};
   if (device == nullptr || !device->share(mine))
     return refuse(wanted.comm, "not every rank can reach the memory of all others");
-  device->settle();
-  const Result result = is_here ? real(nullptr, 0) : real(wanted.memory, wanted.bytes);
-  if (result != kSuccess) return result;
-  device->barrier();
-  keep(library_.handle_at(wanted.window, 0), std::move(device));
-  return kSuccess;
+  const Result made = is_here ? real(nullptr, 0) : real(wanted.memory, wanted.bytes);
+  return keep_if_made(wanted.comm, wanted.window, made, std::move(device));
+}
+
+// MPI frees a window by all ranks together: one that some of them do not have stays.
+Result Windows::keep_if_made(Handle comm, const void* window, Result made,
+                             std::unique_ptr<DeviceWindow> device) {
+  if (device->is_so_at_all(made == kSuccess))
+    keep(library_.handle_at(window, 0), std::move(device));
+  else if (made == kSuccess) return refuse(comm, "MPI cannot make the window at another rank");
+  return made;
 }
 
 Result Windows::create_dynamic(Handle comm, void* window, const RealSync& real) {
   std::unique_ptr<DeviceWindow> device;
-  try {
-    if (!are_mpis() && is_served(comm)) device = device_window(comm);
-  } catch (const Error& problem) {
-    return refuse(comm, problem.what());
+  if (!are_mpis() && comm != library_.no_communicator && is_served(comm)) {
+    const bool is_wrong = window == nullptr;
+    const unsigned all = said_by_any(comm, is_wrong ? kWrong : 0);
+    if (is_wrong) return real();
+    if (all != 0) return refuse(comm, kWrongElsewhere);
+    device = device_window(comm);
   }
-  const Result result = real();
-  if (result == kSuccess && device != nullptr)
-    keep(library_.handle_at(window, 0), std::move(device));
-  return result;
+  const Result made = real();
+  return device == nullptr ? made : keep_if_made(comm, window, made, std::move(device));
 }
 
 Result Windows::attach(Handle window, void* memory, Count bytes, const RealSync& real) {
@@ -148,7 +171,6 @@ Result Windows::attach(Handle window, void* memory, Count bytes, const RealSync&
                : fail(window, "win_attach", "the window's ranks are not all here, under Polypath");
   try {
     known->device()->attach(memory, bytes);
-    known->device()->settle();
     return kSuccess;
   } catch (const Error& problem) {
     return fail(window, "win_attach", problem.what());
@@ -187,12 +209,14 @@ bool Windows::attribute(Handle window, int keyval, void* value, int* is_there) {
   return true;
 }
 
-bool Windows::is_plain_call(Handle window, const void* origin, const void* compare,
-                            const void* result) const {
-  const auto is_plain = [](const void* memory) {
-    return memory == nullptr || is_plain_host_memory(memory);
+// Null pointers are MPI_BOTTOM, with the types of programs alone.
+bool Windows::is_plain_call(const OneSidedCall& call) const {
+  const auto is_plain = [&](const Elements& each) {
+    if (each.memory != nullptr) return is_plain_host_memory(each.memory);
+    return each.count <= 0 || element_of(library_, each.type).has_value();
   };
-  return is_plain(origin) && is_plain(compare) && is_plain(result) && find(window) == nullptr;
+  return is_plain(call.origin) && is_plain(call.compare) && is_plain(call.result) &&
+         find(call.window) == nullptr;
 }
 
 Result Windows::call(const OneSidedCall& call, const RealOneSided& real, void* request) {
@@ -220,15 +244,20 @@ Result Windows::synchronise(Handle window, const Synchronise& with, const RealSy
 
 void Windows::end() noexcept {
   const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<Window>> with_gpus;
+  for (auto& [handle, window] : known_)
+    if (window->device() != nullptr) with_gpus.push_back(std::move(window));
   known_.clear();
+  std::ranges::sort(with_gpus, {}, [](const auto& window) { return window->device()->age(); });
+  for (auto& window : with_gpus) window.reset();
   count_ = 0;
   calls_.end();
 }
 
 Result Windows::refuse(Handle comm, const char* why) const {
   log(LogLevel::error,
-      fmt::format("MPI win_create: no window can have memory of a GPU here ({}) Use memory of the "
-                  "host, or an MPI that takes memory of GPUs.",
+      fmt::format("MPI win_create: this window cannot have memory of GPUs ({}) Look at what all "
+                  "ranks pass, use memory of the host, or an MPI that takes memory of GPUs.",
                   why));
   library_.real.Comm_call_errhandler(comm, library_.other_error);
   return library_.other_error;

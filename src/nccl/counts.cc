@@ -14,6 +14,7 @@ const char* text_of(Fate fate) {
     case Fate::elsewhere: return "NCCL: ranks on other computers, or without Polypath";
     case Fate::communicator: return "NCCL: a communicator that is not served";
     case Fate::not_open: return "NCCL: memory that the other rank does not know yet";
+    case Fate::too_many: return "NCCL: too many messages between two ranks at a time";
     case Fate::captured: return "NCCL: a message that is captured";
     case Fate::failed: return "NCCL: it could not be made here";
   }

@@ -21,8 +21,9 @@ enum class Fate {
   failed,        ///< ours could not be made
   not_open,      ///< of a message, whose memory is not known to the other rank yet
   captured,      ///< of a message, which becomes part of a graph
+  too_many,      ///< of a message: as many of its ranks and direction are under way as may be
 };
-inline constexpr int kFates = 9;
+inline constexpr int kFates = 10;
 /// For people: "NCCL, which is as fast or faster".
 const char* text_of(Fate fate);
 

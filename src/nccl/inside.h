@@ -2,6 +2,8 @@
 // The real library calls functions of its own by their public names, which are ours then: those
 // calls are not the program's.
 
+#include "nccl/functions.h"
+
 namespace polypath::nccl {
 
 /// While it is there, calls of this thread are the real library's own.
@@ -20,5 +22,12 @@ class Inside {
     return depth;
   }
 };
+
+/// A function of the real library; it may have none.
+template <class Function, class... Arguments>
+Result call_real(Function function, Arguments... arguments) {
+  const Inside inside;
+  return function == nullptr ? kMissing : function(arguments...);
+}
 
 }  // namespace polypath::nccl

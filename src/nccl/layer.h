@@ -4,42 +4,33 @@
 //   the program's call ─▶ in a group? kept until its end ─▶ is ours faster? ─▶ Member::run
 //                                                       └▶ the real library's, as it was called
 //
-// The program keeps the real library's communicators. Beside each whose ranks are all on this
-// computer and under Polypath stands a Member; whether a call is ours follows from the arguments
+// The program keeps the real library's communicators. Beside each that is served stands a Member
+// (communicators.h); whether a call is ours follows from the arguments
 // that are the same at all ranks. The collectives of one communicator in a group are all ours, or
 // all NCCL's; of its sends and receives each is for itself (group_messages.h), because other ranks
 // have other ones.
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "collective/rank/seen_gpus.h"
-#include "communicator/bootstrap/presence.h"
+#include "nccl/communicators.h"
 #include "nccl/counts.h"
 #include "nccl/group_messages.h"
 #include "nccl/last_error.h"
 #include "nccl/member.h"
-#include "nccl/trial.h"
 
 namespace polypath::nccl {
 
 /// Thread-safe; groups are those of the calling thread, as NCCL has them.
 class Layer {
  public:
-  /// Machine and driver for ranks of this process, once they are needed. Errors of an opening:
-  /// nothing is served.
-  using Open = std::function<const Surroundings&(GpusOf which)>;
-
   /// Messages of at most `most_measured` are tried when a communicator is made.
   Layer(Functions real, Open open, Bytes most_measured = 1_GiB)
-      : real_(real), open_(std::move(open)), most_measured_(most_measured) {}
+      : real_(real), communicators_(real_, std::move(open), most_measured) {}
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -66,24 +57,9 @@ class Layer {
   [[nodiscard]] const Functions& real() const { return real_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
   /// Why the latest communicator that is not served is not; empty if all are.
-  [[nodiscard]] std::string why_not() const;
+  [[nodiscard]] std::string why_not() const { return communicators_.why_not(); }
 
  private:
-  /// Beside a communicator of the program.
-  struct Entry {
-    std::string key = {};  ///< the same at all its ranks
-    bool waits = true;
-    int size = 0;
-    std::shared_ptr<Member> member = nullptr;   ///< null: it is NCCL's alone
-    Fate fate = Fate::communicator;             ///< of its calls, where there is no member
-    std::optional<RankPresence> presence = {};  ///< files that are left to be removed
-  };
-  /// A communicator that a group makes is there when the group ends.
-  struct Made {
-    Comm* comm;
-    Entry entry;
-    RankPresence presence;
-  };
   struct Kept {
     Call call;
     std::shared_ptr<Member> member;
@@ -92,7 +68,7 @@ class Layer {
     int depth = 0;
     bool has_left = false;  ///< some call was left to NCCL
     std::vector<Kept> calls;
-    std::vector<Made> made;
+    std::vector<MadeCommunicator> made;
   };
 
   /// The calls of one communicator in a group, in order.
@@ -108,39 +84,15 @@ class Layer {
   Result decide(GroupMessages& messages, int size);
   template <class Action>
   Result attempt(Action action);
-  [[nodiscard]] std::shared_ptr<const Entry> entry_of(Comm comm) const;
-  void enter(Comm comm, Entry entry);
-  void note_made(std::vector<Made> made);
-  void serve(std::vector<Made> made);
-  void serve(const Made& made) noexcept;
-  [[nodiscard]] std::shared_ptr<Member> join(Comm comm, int rank, int size,
-                                             const RankPresence& presence);
-  /// What a rank has of its own before the ranks have one machine.
-  struct Seat {
-    const Surroundings* around = nullptr;
-    int device = 0;  ///< CUDA's number of its GPU
-    std::string problem = {};
-  };
-  [[nodiscard]] Seat seat_of(Comm comm) const;
-  [[nodiscard]] Choices choices_for(Comm comm, Member& member);
-  [[nodiscard]] std::optional<Choices> measured_in(const std::string& circumstances) const;
-  [[nodiscard]] std::string circumstances(const std::vector<int>& gpus, Member& member) const;
-  void leave(Comm comm, bool aborts) noexcept;
-  void complain(const std::string& why) noexcept;
+  void note_made(std::vector<MadeCommunicator> made);
   Result run_ours(Member& member, std::span<const Call> calls);
-  Result leave_to_nccl(const Call& call, const Entry& entry);
+  Result leave_to_nccl(const Call& call, const KnownCommunicator& known);
   Result leave_to_nccl(const Call& call, Fate fate, int size);
 
   Functions real_;
-  Open open_;
-  Bytes most_measured_;
+  Communicators communicators_;
   Counts counts_;
   LastError last_error_;
-  mutable std::shared_mutex mutex_;  ///< guards the members below
-  std::unordered_map<Comm, std::shared_ptr<Entry>> entries_;
-  std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had
-  std::map<std::string, Choices> measured_;         ///< by all that the measurement depends on
-  std::string why_not_;
 };
 
 }  // namespace polypath::nccl

@@ -19,7 +19,10 @@ MemberMessages::MemberMessages(const Surroundings& around, NodeCollectives& rank
       rank_(ranks.rank()),
       size_(ranks.size()),
       gpu_(ranks.gpus()[static_cast<std::size_t>(rank_)]),
-      messages_(around.driver, ranks.gpus(), ranks.communicator(), multiprocessors),
+      messages_(around.driver, ranks.gpus(), ranks.communicator(),
+                {.multiprocessors = multiprocessors,
+                 .blocks = around.multiprocessors,
+                 .is_idle_beside = [&ranks] { return ranks.is_done(); }}),
       streams_(around.driver, gpu_) {}
 
 std::optional<Fate> MemberMessages::left(const Call& call, const Choices& choices) const {
@@ -39,7 +42,9 @@ Fate MemberMessages::decide(const Call& call, const Choices& choices, Tasks& tas
     messages_.note_captured(call.other, direction_of(call));
     return Fate::captured;
   }
-  return begin(call, tasks) ? Fate::ours : Fate::not_open;
+  if (begin(call, tasks)) return Fate::ours;
+  const std::scoped_lock lock(mutex_);
+  return messages_.has_room(call.other, direction_of(call)) ? Fate::not_open : Fate::too_many;
 }
 
 bool MemberMessages::begin(const Call& call, Tasks& tasks) {

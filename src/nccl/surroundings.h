@@ -16,6 +16,8 @@ struct Surroundings : RanksMachine {
   std::function<Stream(StreamHandle stream)> native;
   /// Choices are kept for other programs of this user.
   bool keeps_choices = false;
+  /// Of the smallest GPU that this process sees; 0: not known, and any number of blocks runs.
+  unsigned multiprocessors = 0;
 };
 
 }  // namespace polypath::nccl

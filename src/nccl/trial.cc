@@ -94,8 +94,8 @@ class Trial {
     driver_.synchronize(stream_);
     return std::ranges::all_of(all, [](const Blob& each) { return each.empty(); });
   }
-  // Of two patterns the smaller gain counts. All ranks wait after each: a rank has only so many
-  // messages of ours under way.
+  // Of two patterns the smaller gain counts. All ranks wait after each, and after each round: a
+  // rank has only so many messages of ours under way, among many ranks few.
   void add_messages(Choices& choices, Bytes limit) {
     if (limit < kBytesOfMessages.front()) return;
     member_.messages()->open(memory_);
@@ -136,11 +136,8 @@ class Trial {
     return calls;
   }
   [[nodiscard]] Timed enqueue_messages(const std::vector<Call>& calls, Bytes bytes) {
-    Timed timed{.of = {Operation::send},
-                .message = bytes,
-                .calls = bytes > kFew ? kLongCalls : kShortCalls,
-                .real = {},
-                .ours = {}};
+    Timed timed{
+        .of = {Operation::send}, .message = bytes, .calls = kLongCalls, .real = {}, .ours = {}};
     const auto by_nccl = [&] {
       (void)real_.GroupStart();
       for (const Call& call : calls) by_real(call);
@@ -155,6 +152,7 @@ class Trial {
     };
     by_nccl(), by_us();
     for (int round = 0; round < kRounds; ++round) {
+      (void)synchronize();
       timed.real.push_back(between(by_nccl, timed.calls));
       timed.ours.push_back(between(by_us, timed.calls));
     }

@@ -47,8 +47,11 @@ STANDIN_EXPORT Result cuIpcOpenMemHandle(DevicePointer* where, IpcHandle handle,
 
 STANDIN_EXPORT Result cuIpcCloseMemHandle(DevicePointer pointer) {
   constexpr const char* kName = "cuIpcCloseMemHandle";
-  const Result result =
-      enter(kName, [&](Process& process) { close_import(process, address_of(pointer)); });
+  const Result result = enter_unlocked(kName, [&](Process& process) {
+    under_lock(process,
+               [&](Process& locked) { return finish_before_close(locked, address_of(pointer)); });
+    under_lock(process, [&](Process& locked) { close_import(locked, address_of(pointer)); });
+  });
   note_mapping(kName, address_of(pointer), result);
   return result;
 }

@@ -85,10 +85,25 @@ Address import_memory(Process& process, const IpcHandle& handle) {
   return process.allocations.add_device(owner.place, std::move(memory));
 }
 
-void close_import(Process& process, Address base) {
+namespace {
+
+Allocation& imported(Process& process, Address base) {
   Allocation& memory = process.allocations.get(base);
   if (memory.origin != MemoryOrigin::imported || memory.base != base)
     refuse(kInvalidValue, "no imported memory begins there");
+  return memory;
+}
+
+}  // namespace
+
+Waiting finish_before_close(Process& process, Address base) {
+  const Allocation& memory = imported(process, base);
+  return process.runner->finish_before_free(memory.context,
+                                            process.contexts.gpu(memory.ordinal).place);
+}
+
+void close_import(Process& process, Address base) {
+  Allocation& memory = imported(process, base);
   if (--memory.opened == 0) process.allocations.remove(base, MemoryOrigin::imported, kInvalidValue);
 }
 

@@ -15,6 +15,8 @@ IpcHandle export_memory(Process& process, Address address);
 /// cannot reach (peer access unsupported).
 Address import_memory(Process& process, const IpcHandle& handle);
 
+/// What has to be over before an import is undone: all that its context has queued.
+Waiting finish_before_close(Process& process, Address base);
 /// Undoes one import_memory; the mapping goes with the last one.
 void close_import(Process& process, Address base);
 

@@ -123,3 +123,59 @@ def test_a_rank_that_is_killed_with_a_lock_ends_the_job(
 
     assert outcome.status != 0
     assert "end" not in outcome.output.split()
+
+
+@pytest.fixture(scope="session")
+def refused(library: Library, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Windows that one rank cannot make, compiled for this MPI."""
+    program = tmp_path_factory.mktemp("refused") / "refused_window"
+    return library.compile(program, SOURCES / "refused_window.c", SOURCES / "memory.c")
+
+
+@pytest.mark.parametrize("how", ["unit", "size", "window", "dynamic"])
+def test_a_window_that_mpi_refuses_at_one_rank_is_refused_at_all(
+    library: Library, preload: str, refused: Path, how: str
+) -> None:
+    """And none waits for ever; the rank's error is MPI's."""
+    outcome = library.ranks(3, refused, how, LD_PRELOAD=preload)
+
+    assert "right" in outcome.output.splitlines(), outcome.output + outcome.errors
+
+
+@pytest.mark.parametrize("how", ["elsewhere", "elsewhere dynamic"])
+def test_a_window_that_mpi_cannot_make_at_one_rank_is_refused_at_all(
+    library: Library, preload: str, refused: Path, tmp_path: Path, how: str
+) -> None:
+    refusing = library.compile(
+        tmp_path / "librefusing.so", "-shared", "-fPIC", SOURCES / "refusing_mpi.c"
+    )
+
+    outcome = library.ranks(3, refused, how, LD_PRELOAD=f"{preload}:{refusing}")
+
+    assert "right" in outcome.output.splitlines(), outcome.output + outcome.errors
+
+
+@pytest.mark.parametrize("function", ["cuIpcGetMemHandle", "cuIpcOpenMemHandle_v2"])
+def test_a_window_that_polypath_cannot_make_at_one_rank_is_refused_at_all(
+    library: Library, preload: str, refused: Path, function: str
+) -> None:
+    fails = f'test "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" != 1 || export STANDIN_FAIL={function}:1'
+
+    outcome = library.ranks(
+        3, "sh", "-c", f'{fails}; exec "$@"', "sh", refused, "elsewhere", LD_PRELOAD=preload
+    )
+
+    assert "right" in outcome.output.splitlines(), outcome.output + outcome.errors
+
+
+@pytest.mark.parametrize("words", [(), ("apart",)])
+def test_types_may_have_the_addresses_of_memory_of_gpus(
+    library: Library, preload: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """MPI_BOTTOM, in collectives and one-sided calls; one type has one allocation."""
+    program = library.compile(tmp_path / "bottom", SOURCES / "bottom.c", SOURCES / "memory.c")
+
+    outcome = library.ranks(2, program, *words, LD_PRELOAD=preload)
+
+    assert outcome.status == 0, outcome.output + outcome.errors
+    assert "right" in outcome.output.splitlines()

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <thread>
 
 #include "core/error.h"
 
@@ -83,6 +84,25 @@ TEST_F(Board, TellsPartsOfTheSameMemoryApart) {
 
   ASSERT_TRUE(before && after);
   EXPECT_NE(before->edition, after->edition);
+}
+
+TEST_F(Board, FindsPartsWholeOrNotAtAllWhileTheyChange) {
+  constexpr std::uint64_t kTimes = 5000;
+  std::jthread writer([&] {
+    for (std::uint64_t time = 1; time <= kTimes; ++time) {
+      first_.publish({.begin = 1000, .bytes = time, .gpus = time},
+                     ExportedMemory(time % 2 == 0 ? 8 : 16, std::byte{3}));
+      if (time < kTimes) EXPECT_TRUE(first_.withdraw({1000}));
+    }
+  });
+
+  for (std::uint64_t latest = 0; latest < kTimes;) {
+    const auto found = second_.part(0, {1000}, 1);
+    if (!found) continue;
+    ASSERT_EQ(found->gpus, found->bytes);
+    ASSERT_EQ(found->exported_bytes, found->bytes % 2 == 0 ? 8U : 16U);
+    latest = found->bytes;
+  }
 }
 
 TEST_F(Board, RefusesMorePartsThanItHasRoomFor) {

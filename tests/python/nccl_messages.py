@@ -3,7 +3,7 @@
 RANK is a number, `threads` for all ranks as threads of this process, or `one` for all of them in
 one thread. What is sent follows from the seed, and so all ranks know it. Prints "right" if every
 byte is. With the word `gpus` it runs on GPUs and the real NCCL: what only the stand-in refuses is
-left out. `few` and `many` stand for other exchanges than all of them.
+left out. `few`, `many` and `freed` stand for other exchanges than all of them.
 """
 
 from __future__ import annotations
@@ -302,6 +302,44 @@ def in_large_groups(rank: Rank, chance: random.Random) -> None:
         rank.settle()
 
 
+def tell(what: str) -> None:
+    """Tell the other ranks that something has been done."""
+    (Path(sys.argv[1]) / what).touch()
+
+
+def hear(what: str) -> None:
+    """Wait until it has been done."""
+    while not (Path(sys.argv[1]) / what).exists():
+        time.sleep(0.001)
+
+
+def freed_while_another_waits(rank: Rank, chance: random.Random) -> None:
+    """Let rank 2 free memory that rank 0 has open, while rank 0's GPU waits for rank 1.
+
+    Rank 1 comes once rank 0 has queued its next message.
+    """
+    for _ in range(ROUNDS):
+        exchange(rank, {pair: chance.randbytes(LARGE) for pair in ((1, 0), (2, 0), (0, 2))})
+    data = {sender: chance.randbytes(LARGE) for sender in (1, 2)}
+    if rank.number == 0:
+        hear("freed")
+        rank.receive(1, LARGE)
+        rank.receive(2, LARGE)
+        tell("queued")
+        rank.check(1, data[1])
+        rank.check(2, data[2])
+    if rank.number == 1:
+        hear("queued")
+        rank.send(0, data[1])
+    if rank.number == 2:
+        rank.settle()
+        must(rank.gpu.driver.cuMemFree_v2(rank.received.address))
+        rank.received = Bytes(rank.gpu, ROOM * rank.ranks)
+        rank.send(0, data[2])
+        tell("freed")
+    rank.settle()
+
+
 ALL = (
     random_pairs,
     both_ways,
@@ -317,6 +355,8 @@ ALL = (
 
 def exchanges_of(words: list[str]) -> tuple[Callable[[Rank, random.Random], None], ...]:
     """Return what a rank does."""
+    if "freed" in words:
+        return (freed_while_another_waits,)
     if "many" in words:
         return ring, in_large_groups
     return (with_collectives,) if "few" in words else ALL

@@ -101,6 +101,14 @@ def test_many_messages_may_be_in_a_group(tmp_path: Path, cache: str) -> None:
     counted = run(tmp_path, ["0", "1"], 2, 10, "many", XDG_CACHE_HOME=cache)
 
     assert counted["Polypath"] > 0
+    assert counted["NCCL: too many messages between two ranks at a time"] > 0
+
+
+def test_memory_of_others_is_closed_while_nothing_waits(tmp_path: Path, cache: str) -> None:
+    """To close it may wait for the GPU, whose kernels may wait for other ranks."""
+    counted = run(tmp_path, ["0", "1", "2"], 3, 3, "freed", XDG_CACHE_HOME=cache)
+
+    assert counted["Polypath"] > 0
 
 
 def test_without_a_measurement_messages_are_nccls(tmp_path: Path) -> None:

@@ -163,12 +163,24 @@ def test_the_model_decides(monkeypatch: pytest.MonkeyPatch, machine: str, groupe
     assert bool(groups_of(pairs)) == grouped
 
 
-def test_native_copies_that_are_asked_for_are_not_grouped(
-    torch: Torch, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def native_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts that are opened later make native copies only."""
+    monkeypatch.setenv("POLYPATH_EXECUTOR", "native")
+
+
+@pytest.mark.usefixtures("native_copies")
+def test_native_copies_that_are_asked_for_are_not_grouped(torch: Torch) -> None:
+    assert groups_of(replicas_of(torch, sources(torch, 32 * MIB), (0, 1))) == []
+
+
+def test_settings_are_those_of_the_contexts_opening(
+    context: polypath.Context, torch: Torch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POLYPATH_EXECUTOR", "native")
 
-    assert groups_of(replicas_of(torch, sources(torch, 32 * MIB), (0, 1))) == []
+    assert context.executor == "auto"
+    assert groups_of(replicas_of(torch, sources(torch, 32 * MIB), (0, 1))) != []
 
 
 def test_a_failure_waits_for_what_was_begun(

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/process.h"
+#include "driver/cuda/cuda_api.h"
 #include "driver/cuda/handles.h"
 
 namespace polypath::preload {
@@ -27,6 +29,19 @@ void* nccl_library() {
   return linked != nullptr ? linked : RTLD_NEXT;
 }
 
+// Of the GPU that has the fewest, of those that this process sees.
+unsigned least_multiprocessors() {
+  const cuda::Functions& cuda = cuda::functions();
+  int gpus = 0, least = 0;
+  if (cuda.device_count(&gpus) != cuda::kSuccess) return 0;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    int all = 0;
+    if (cuda.device_attribute(&all, cuda::kDeviceMultiprocessors, gpu) != cuda::kSuccess) return 0;
+    least = gpu == 0 ? all : std::min(least, all);
+  }
+  return static_cast<unsigned>(std::max(least, 0));
+}
+
 // Never destroyed: at exit CUDA may be gone before us.
 const nccl::Surroundings* open(const Settings& settings, GpusOf which) {
   const OpenMachine& opened = gpus_of_ranks(settings, which);
@@ -35,7 +50,8 @@ const nccl::Surroundings* open(const Settings& settings, GpusOf which) {
     return driver.foreign_stream(gpu, reinterpret_cast<std::uintptr_t>(stream));
   };
   const auto native = [](StreamHandle stream) -> nccl::Stream { return cuda::pointer_of(stream); };
-  return new nccl::Surroundings{ranks_machine(opened, driver), handle_of, native, settings.learn};
+  return new nccl::Surroundings{ranks_machine(opened, driver), handle_of, native, settings.learn,
+                                least_multiprocessors()};
 }
 
 const nccl::Surroundings& surroundings(const Settings& settings, GpusOf which) {

@@ -119,7 +119,7 @@ void SharedCounts::give_back() noexcept {
   if (entry_ == nullptr) return;
   CountsEntry* const entry = std::exchange(entry_, nullptr);
   const auto* entries = reinterpret_cast<const CountsEntry*>(table_ + 1);
-  table_->owners[entry - entries].store(0, std::memory_order_relaxed);
+  table_->owners[entry - entries].store(0, std::memory_order_release);
 }
 
 }  // namespace polypath::preload

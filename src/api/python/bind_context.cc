@@ -201,6 +201,9 @@ void bind_observations(nb::class_<Holder>& context) {
       .def("nearest_host", &Holder::nearest_host, "gpu"_a,
            R"(Return the host place nearest to a GPU, such as "host0".)")
       .def_prop_ro("simulated", &Holder::simulated, "Whether the machine is simulated.")
+      .def_prop_ro(
+          "executor", &Holder::executor,
+          R"(The executor of all copies, as the settings were at the opening: "auto" is usual.)")
       .def("__repr__", &Holder::describe)
       .def("now", &Holder::now, "Return seconds on the machine's clock; virtual when simulated.")
       .def("trace", &Holder::trace, nb::sig("def trace(self) -> dict[str, typing.Any]"),

@@ -120,6 +120,7 @@ class Holder {
   /// (invalid_argument) after close().
   [[nodiscard]] ContextPointer context() const;
   bool simulated() { return context()->simulated(); }
+  std::string executor() { return context()->opened().settings().executor; }
   double now() { return context()->now().value; }
   std::vector<std::string> violations() { return context()->violations(); }
   Statistics statistics() { return context()->statistics(); }

@@ -86,7 +86,7 @@ Address MessageLauncher::flags_of(int rank) const {
   return states_[static_cast<std::size_t>(rank)] + state_bytes();
 }
 
-void MessageLauncher::launch(std::span<const MessageTask> tasks, std::size_t of_group,
+void MessageLauncher::launch(std::span<const MessageTask> tasks, const Group& group,
                              StreamHandle stream) const {
   const PlaceId gpu = gpu_of(rank_);
   std::vector<MessageValues> values;
@@ -104,11 +104,11 @@ void MessageLauncher::launch(std::span<const MessageTask> tasks, std::size_t of_
     memory.push_back(part(each.signal, gpu_of(each.peer), kWord, true));
     memory.push_back(part(each.awaited, gpu, kWord, false));
   }
-  const unsigned blocks = blocks_of_copy(copies, largest);
+  const unsigned blocks = blocks_of_copy(group.copies, largest);
   driver_.run({.kernel = kernel_,
                .gpu = gpu,
                .memory = std::move(memory),
-               .values = message_values(copies, values, blocks, of_group),
+               .values = message_values(copies, values, blocks, group.number),
                .shape = message_shape(copies, blocks)},
               stream);
 }

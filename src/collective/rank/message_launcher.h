@@ -25,9 +25,14 @@ class MessageLauncher {
   /// This rank's, or another one's as this rank reaches them.
   [[nodiscard]] Address flags_of(int rank) const;
   [[nodiscard]] PlaceId gpu_of(int rank) const { return gpus_[static_cast<std::size_t>(rank)]; }
+  /// Of a launch: launches of one group may run at the same time.
+  struct Group {
+    std::size_t number = 0;  ///< another one for each launch
+    std::size_t copies = 0;  ///< of all launches: they share the multiprocessors
+  };
   /// Enqueues tasks, as many as a launch takes at most, those that copy first. One launch of a rank
-  /// runs after the other, or they have tasks of one group, in which each has another number.
-  void launch(std::span<const MessageTask> tasks, std::size_t of_group, StreamHandle stream) const;
+  /// runs after the other, or they are of one group.
+  void launch(std::span<const MessageTask> tasks, const Group& group, StreamHandle stream) const;
   /// No launch of this rank waits for another rank any more. Any thread may call it.
   void abandon();
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
+#include "kernels/messages_layout.h"
 
 namespace polypath {
 namespace {
@@ -25,18 +27,30 @@ Bytes message_flag_offset(int peer, Direction direction, std::uint64_t number) {
 
 Bytes message_flag_bytes(int ranks) { return message_flag_offset(ranks, Direction::sent, 0); }
 
-MessagePair::MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends,
-                         IsOver is_over)
+// A launch has a block for its waits besides those of its copies.
+std::uint64_t most_under_way(int ranks, unsigned blocks) {
+  if (blocks == 0 || ranks < 2) return kMessageFlags;
+  const std::uint64_t copies = std::uint64_t{blocks} * kMostMessages / (kMostMessages + 1);
+  const auto lanes = 2 * (static_cast<std::uint64_t>(ranks) - 1);
+  return std::clamp<std::uint64_t>(copies / lanes, 1, kMessageFlags);
+}
+
+MessagePair::MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends, Work work)
     : ends_(ends),
-      is_over_(std::move(is_over)),
+      work_(std::move(work)),
       allocations_(driver, ends.gpu, segment.handles(ends.peer)),
       sent_{segment.sent_to(ends.peer)},
-      received_{segment.received_from(ends.peer)} {}
+      received_{segment.received_from(ends.peer)} {
+  allocations_.note_use(work_.is_idle);
+}
 
-// A flag is signalled for one message after the other. Those of one group run at the same time.
-bool MessagePair::has_flag(const Lane& lane) const {
-  const std::uint64_t last = lane.launches[(lane.made + 1) % kMessageFlags];
-  return last == 0 || (last != kNotLaunched && is_over_(last));
+// A flag is signalled for one message after the other. Those of one group run at the same time. The
+// messages before the one that is looked at were over when those behind it were decided.
+bool MessagePair::has_room(Direction direction) const {
+  const Lane& own = lane(direction);
+  if (own.made < work_.most) return true;
+  const std::uint64_t last = own.launches[(own.made + 1 - work_.most) % kMessageFlags];
+  return last != kNotLaunched && work_.is_over(last);
 }
 
 std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
@@ -47,7 +61,7 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
   const auto word = allocations_.encode(message.memory, false, waits);
   const MessageRing::Decision decision =
       own.ring.decide({.memory = word.value_or(0), .bytes = message.bytes.value},
-                      !word || own.ring.is_closed() || !has_flag(own));
+                      !word || own.ring.is_closed() || !has_room(message.direction));
   if (!decision.is_made) return std::nullopt;
   if (!decision.is_first && decision.other.bytes != message.bytes.value)
     fail(ErrorCode::invalid_argument,
@@ -90,7 +104,6 @@ void MessagePair::copy_by_this_end(MessageTask& task, const PairMessage& message
 
 void MessagePair::note_launched(const MessageTask& task, std::uint64_t launch) {
   lane(task.direction).launches[task.value % kMessageFlags] = launch;
-  allocations_.note_use([is_over = is_over_, launch] { return is_over(launch); });
 }
 
 bool MessagePair::has_other_come(const MessageTask& task) const {

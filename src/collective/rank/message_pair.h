@@ -41,6 +41,11 @@ inline constexpr std::uint64_t kMessageFlags = 64;  ///< of a rank and a directi
 Bytes message_flag_offset(int peer, Direction direction, std::uint64_t number);
 Bytes message_flag_bytes(int ranks);
 
+/// How many messages of a pair and a direction are under way at most, so that all copies of a rank
+/// run at the same time on a GPU with room for so many blocks (0: any number): a copy waits for
+/// another rank, whose copies may wait for any of this rank's.
+std::uint64_t most_under_way(int ranks, unsigned blocks);
+
 /// Not thread-safe.
 class MessagePair {
  public:
@@ -50,10 +55,17 @@ class MessagePair {
     PlaceId gpu = {}, peer_gpu = {};
     Address flags = {}, peer_flags = {};
   };
-  /// True once the launch of that number is over.
-  using IsOver = std::function<bool(std::uint64_t launch)>;
+  /// What is known of this rank's work on its GPU.
+  struct Work {
+    std::uint64_t most = kMessageFlags;  ///< messages under way
+    /// True once the launch of that number is over.
+    std::function<bool(std::uint64_t launch)> is_over;
+    /// True while nothing of the communicator is queued: memory of other ranks may be closed, for
+    /// which the driver may wait for all that is queued.
+    std::function<bool()> is_idle;
+  };
 
-  MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends, IsOver is_over);
+  MessagePair(Driver& driver, const MessageSegment& segment, const Ends& ends, Work work);
 
   /// The next message. None if both ends leave it. Error (invalid_argument) if the other end has
   /// another size.
@@ -64,6 +76,8 @@ class MessagePair {
   /// It has been enqueued.
   void note_launched(const MessageTask& task, std::uint64_t launch);
   [[nodiscard]] bool has_other_come(const MessageTask& task) const;
+  /// False while as many messages of this direction are under way as may be.
+  [[nodiscard]] bool has_room(Direction direction) const;
 
   /// Memory that the other rank is to know now, and none any more: each in steps between which all
   /// ranks wait for each other.
@@ -85,13 +99,12 @@ class MessagePair {
   [[nodiscard]] const Lane& lane(Direction direction) const {
     return direction == Direction::sent ? sent_ : received_;
   }
-  [[nodiscard]] bool has_flag(const Lane& lane) const;
   [[nodiscard]] MessageTask task_of(const PairMessage& message,
                                     const MessageRing::Decision& decision, std::uint64_t made);
   void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word) const;
 
   Ends ends_;
-  IsOver is_over_;
+  Work work_;
   SharedAllocations allocations_;
   Lane sent_, received_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <system_error>
 
 #include "collective/rank/ending.h"
@@ -16,19 +17,24 @@
 namespace polypath {
 
 RankMessages::RankMessages(Driver& driver, const std::vector<PlaceId>& gpus,
-                           Communicator& communicator, unsigned multiprocessors)
+                           Communicator& communicator, const Limits& limits)
     : driver_(driver),
       communicator_(communicator),
       rank_(communicator.rank()),
       watcher_(Watcher::of_process()),
       segment_(communicator),
-      launcher_(std::make_unique<MessageLauncher>(driver, gpus, communicator, multiprocessors)),
+      launcher_(
+          std::make_unique<MessageLauncher>(driver, gpus, communicator, limits.multiprocessors)),
       under_way_(std::make_shared<MessagesUnderWay>(
           driver, gpu(), communicator, segment_,
           [this](const MessageTask& task) { return pair(task.peer).has_other_come(task); })),
       begun_(driver) {
+  const MessagePair::Work work{
+      .most = agree_on_most(limits.blocks),
+      .is_over = [this](std::uint64_t launch) { return under_way_->is_over(launch); },
+      .is_idle = [this, beside = limits.is_idle_beside] { return is_idle() && beside(); }};
   for (int peer = 0; peer < communicator.size(); ++peer)
-    pairs_.push_back(peer == rank_ ? nullptr : make_pair_with(peer));
+    pairs_.push_back(peer == rank_ ? nullptr : make_pair_with(peer, work));
   watcher_->add(under_way_);
   communicator_.on_abort([this] { release_when_aborted(); });
 }
@@ -39,16 +45,23 @@ RankMessages::~RankMessages() {
     ignore_errors([&] { driver_.destroy_stream(stream); });
 }
 
-std::unique_ptr<MessagePair> RankMessages::make_pair_with(int peer) {
+// Either end decides for both: the least that any rank has room for.
+std::uint64_t RankMessages::agree_on_most(unsigned blocks) {
+  std::uint64_t most = kMessageFlags;
+  for (const Blob& each : communicator_.all_gather(std::to_string(blocks)))
+    most = std::min(most,
+                    most_under_way(communicator_.size(), static_cast<unsigned>(std::stoul(each))));
+  return most;
+}
+
+std::unique_ptr<MessagePair> RankMessages::make_pair_with(int peer, const MessagePair::Work& work) {
   const MessagePair::Ends ends{.rank = rank_,
                                .peer = peer,
                                .gpu = gpu(),
                                .peer_gpu = launcher_->gpu_of(peer),
                                .flags = launcher_->flags_of(rank_),
                                .peer_flags = launcher_->flags_of(peer)};
-  return std::make_unique<MessagePair>(driver_, segment_, ends, [this](std::uint64_t launch) {
-    return under_way_->is_over(launch);
-  });
+  return std::make_unique<MessagePair>(driver_, segment_, ends, work);
 }
 
 // The other end may have decided by now, and relies on this one.
@@ -90,10 +103,11 @@ void RankMessages::run(std::span<const MessageTask> tasks, StreamHandle stream, 
 // Launches of one group must not wait for each other, no more than its tasks. Those that wait come
 // first: they take little of a GPU, and copies of other ranks wait for them.
 void RankMessages::enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart) {
+  const auto copies = static_cast<std::size_t>(std::ranges::count_if(tasks, &MessageTask::copies));
   under_way_->begin_group();
   if (!apart && tasks.size() <= kMostMessages) {
     under_way_->come_after(stream, false);
-    return launch(tasks, 0, stream);
+    return launch(tasks, {.number = 0, .copies = copies}, stream);
   }
   std::vector<MessageTask> ordered(tasks.begin(), tasks.end());
   std::ranges::stable_partition(ordered, [](const MessageTask& task) { return !task.copies; });
@@ -104,16 +118,17 @@ void RankMessages::enqueue(std::span<const MessageTask> tasks, StreamHandle stre
     const StreamHandle side = side_stream(number);
     driver_.wait(side, begun_.on(gpu()));
     under_way_->come_after(side, false);
-    launch(all.subspan(at, std::min(kMostMessages, all.size() - at)), number, side);
+    launch(all.subspan(at, std::min(kMostMessages, all.size() - at)),
+           {.number = number, .copies = copies}, side);
   }
   if (!apart) join(stream);
 }
 
-void RankMessages::launch(std::span<const MessageTask> tasks, std::size_t of_group,
+void RankMessages::launch(std::span<const MessageTask> tasks, const MessageLauncher::Group& group,
                           StreamHandle stream) {
   std::vector<MessageTask> ordered(tasks.begin(), tasks.end());
   std::ranges::stable_partition(ordered, &MessageTask::copies);
-  launcher_->launch(ordered, of_group, stream);
+  launcher_->launch(ordered, group, stream);
   const std::uint64_t number = under_way_->add(ordered, stream);
   for (const MessageTask& each : ordered)
     if (each.peer != rank_) pair(each.peer).note_launched(each, number);

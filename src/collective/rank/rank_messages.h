@@ -6,9 +6,10 @@
 //
 // The end that comes first says where its memory is, signals that it is ready, and waits on the
 // GPU. The second one copies, from or to there. The host waits for no other rank. What is left is
-// left at both ends: until the first end's memory is open to the other one, while a message of 64
-// earlier is not over, and a thousand messages ahead of the other end.
+// left at both ends: until the first end's memory is open to the other one, while more messages are
+// not over than fit on a GPU at the same time, and a thousand messages ahead of the other end.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,10 +28,16 @@ namespace polypath {
 /// Not thread-safe.
 class RankMessages {
  public:
-  /// All ranks make theirs at the same time; `gpus` are theirs. A launch takes `multiprocessors` at
-  /// most. Errors: those of the driver and of the exchange.
+  struct Limits {
+    unsigned multiprocessors = 2;  ///< of a launch with few copies
+    unsigned blocks = 0;           ///< that run at the same time on this rank's GPU; 0: any number
+    /// True while the communicator has no other work queued here.
+    std::function<bool()> is_idle_beside = [] { return true; };
+  };
+  /// All ranks make theirs at the same time; `gpus` are theirs. Errors: those of the driver and of
+  /// the exchange.
   RankMessages(Driver& driver, const std::vector<PlaceId>& gpus, Communicator& communicator,
-               unsigned multiprocessors);
+               const Limits& limits);
   RankMessages(const RankMessages&) = delete;
   RankMessages& operator=(const RankMessages&) = delete;
   /// After leave(), and after the communicator is closed.
@@ -40,6 +47,9 @@ class RankMessages {
   /// Errors: that of an abort; invalid_argument if the ends differ.
   std::optional<MessageTask> decide(const PairMessage& message);
   /// As MessagePair has it.
+  [[nodiscard]] bool has_room(int peer, Direction direction) {
+    return pair(peer).has_room(direction);
+  }
   void note_captured(int peer, Direction direction) { pair(peer).note_captured(direction); }
   /// A copy within this rank, as one of the tasks of a group.
   [[nodiscard]] MessageTask copy_within(Address source, Address destination, Bytes bytes) const;
@@ -64,10 +74,13 @@ class RankMessages {
  private:
   [[nodiscard]] MessagePair& pair(int peer) { return *pairs_[static_cast<std::size_t>(peer)]; }
   [[nodiscard]] PlaceId gpu() const { return launcher_->gpu_of(rank_); }
-  [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer);
+  [[nodiscard]] std::uint64_t agree_on_most(unsigned blocks);
+  [[nodiscard]] std::unique_ptr<MessagePair> make_pair_with(int peer,
+                                                            const MessagePair::Work& work);
   [[nodiscard]] StreamHandle side_stream(std::size_t number);
   void enqueue(std::span<const MessageTask> tasks, StreamHandle stream, bool apart);
-  void launch(std::span<const MessageTask> tasks, std::size_t of_group, StreamHandle stream);
+  void launch(std::span<const MessageTask> tasks, const MessageLauncher::Group& group,
+              StreamHandle stream);
   void release_when_aborted();
   [[nodiscard]] bool have_all_left() const;
 

@@ -70,9 +70,8 @@ Result one_sided(OneSidedCall call, const Real& real, void* request = nullptr) n
     for (Handle* const handle : {&call.origin.type, &call.compare.type, &call.result.type,
                                  &call.target_type, &call.reduction, &call.window})
       *handle = library.handle(*handle);
-    if (here.layer->windows().is_plain_call(call.window, call.origin.memory, call.compare.memory,
-                                            call.result.memory))
-      return with(own_arguments);
+    if (call.reduction == library.no_operation && call.origin.memory == nullptr) call.origin = {};
+    if (here.layer->windows().is_plain_call(call)) return with(own_arguments);
     return here.layer->windows().call(call, with, request);
   } catch (const std::exception&) {
     return mpi::kMissing;

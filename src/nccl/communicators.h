@@ -1,0 +1,91 @@
+#pragma once
+// The program's communicators, and a Member beside each that is served: one whose ranks are all on
+// this computer, under Polypath, and wait for it.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "communicator/bootstrap/presence.h"
+#include "nccl/counts.h"
+#include "nccl/known_choices.h"
+#include "nccl/member.h"
+
+namespace polypath::nccl {
+
+/// Machine and driver for ranks of this process, once they are needed. Errors of an opening:
+/// nothing is served.
+using Open = std::function<const Surroundings&(GpusOf which)>;
+
+/// What stands beside a communicator of the program.
+struct KnownCommunicator {
+  std::string key = {};  ///< the same at all its ranks
+  bool waits = true;     ///< the real library's calls return when they are done
+  int size = 0;
+  std::shared_ptr<Member> member = nullptr;   ///< null: it is NCCL's alone
+  Fate fate = Fate::communicator;             ///< of its calls, where there is no member
+  std::optional<RankPresence> presence = {};  ///< files that are left to be removed
+};
+
+/// A communicator that a group makes is there when the group ends.
+struct MadeCommunicator {
+  Comm* comm;
+  KnownCommunicator known;
+  RankPresence presence;
+};
+
+/// A key of that text, of the same form for all.
+std::string communicator_key(std::string_view text);
+
+/// Thread-safe.
+class Communicators {
+ public:
+  /// `real` must outlive it.
+  Communicators(const Functions& real, Open open, Bytes most_measured)
+      : real_(real), open_(std::move(open)), choices_(real, most_measured) {}
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+
+  /// Null of one that is not known.
+  [[nodiscard]] std::shared_ptr<const KnownCommunicator> find(Comm comm) const;
+  /// What the next split of one makes, before it is made; without a key if that is not known.
+  [[nodiscard]] KnownCommunicator child_of(Comm comm, int color, std::optional<bool> waits);
+  /// The real library has made them. Their ranks wait for each other.
+  void serve(std::vector<MadeCommunicator> made);
+  /// The program ends one: so does its member.
+  void leave(Comm comm, bool aborts) noexcept;
+
+  /// One is not served, or a call of it is NCCL's after all.
+  void complain(const std::string& why) noexcept;
+  /// Why the latest one that is not served is not; empty if all are.
+  [[nodiscard]] std::string why_not() const;
+
+ private:
+  /// What a rank has of its own before the ranks have one machine.
+  struct Seat {
+    const Surroundings* around = nullptr;
+    int device = 0;  ///< CUDA's number of its GPU
+    std::string problem = {};
+  };
+
+  void enter(Comm comm, KnownCommunicator known);
+  void serve(const MadeCommunicator& made) noexcept;
+  [[nodiscard]] std::shared_ptr<Member> join(Comm comm, int rank, int size,
+                                             const RankPresence& presence);
+  [[nodiscard]] Seat seat_of(Comm comm) const;
+
+  const Functions& real_;
+  Open open_;
+  KnownChoices choices_;
+  mutable std::shared_mutex mutex_;  ///< guards the members below
+  std::unordered_map<Comm, std::shared_ptr<KnownCommunicator>> known_;
+  std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had
+  std::string why_not_;
+};
+
+}  // namespace polypath::nccl
