@@ -19,7 +19,8 @@ std::uint64_t PartRuns::run(const CallPrograms& made, const std::vector<Address>
   if (!all) return run_.run(run_.bind(made.usual.in(captured), own), stream, captured);
   const BoundPart open = run_.bind(made.open.in(captured), *all);
   const std::uint64_t number = run_.run(open, stream, captured);
-  if (!captured) open_.note_use([this, number] { return run_.is_done(number); });
+  // To close a mapping may wait for the GPU, and later runs there for other ranks.
+  if (!captured) open_.note_use([this] { return run_.is_idle(); });
   ++open_calls_;
   return number;
 }
