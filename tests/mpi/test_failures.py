@@ -8,7 +8,8 @@ from stack import Stack
 
 
 def leftovers() -> list[str]:
-    return [path.name for path in Path("/dev/shm").iterdir() if "standin" in path.name]
+    names = [path.name for path in Path("/dev/shm").iterdir()]
+    return [each for each in names if each.startswith("standin-") and "-nccl-" not in each]
 
 
 def test_a_killed_rank_ends_the_job_and_leaves_nothing(stack: Stack, exchange: Path) -> None:
