@@ -12,7 +12,7 @@ namespace {
 // Pieces of long messages are slow beyond doubt, so that a comparison comes out the same on any
 // computer.
 constexpr std::uint64_t kLong = 64 << 10;
-constexpr int kLooks = 3;
+constexpr int kLooks = 50;
 
 std::vector<std::byte*> pointers_to(const std::vector<Place>& memory) {
   std::vector<std::byte*> pointers;
