@@ -71,7 +71,10 @@ def run(
 
 
 def measure(folder: Path, ranks: int, cache: str) -> None:
-    """Let ranks measure what is faster, if it is not known: those of one thread cannot."""
+    """Let ranks measure what is faster, if it is not known.
+
+    Those of one thread cannot: the stand-in's NCCL fails in our threads, which have no context.
+    """
     folder.mkdir()
     run(folder, [str(rank) for rank in range(ranks)], ranks, 1, "few", XDG_CACHE_HOME=cache)
 
