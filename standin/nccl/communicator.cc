@@ -250,7 +250,16 @@ int NcclCommunicator::end_message(const NcclCall& call) {
   return cuEventRecord(lane.event, lane.stream) | cuStreamWaitEvent(call.stream, lane.event, 0);
 }
 
+// In the communicator's context: the thread may have another one, or none.
 int NcclCommunicator::run(const NcclCall& call) {
+  void* popped = nullptr;
+  int failed = cuCtxPushCurrent_v2(context_);
+  if (failed != 0) return failed;
+  failed = run_here(call);
+  return failed | cuCtxPopCurrent_v2(&popped);
+}
+
+int NcclCommunicator::run_here(const NcclCall& call) {
   if (is_message(call.movement)) return begin_message(call) | end_message(call);
   const std::size_t element = size_of(call.type), part = call.count * element;
   const std::size_t most = most_at_once(size_, element);

@@ -86,6 +86,7 @@ class NcclCommunicator {
   Lane& lane_of(const NcclCall& call);
   int pass_piece(const NcclCall& call, std::size_t at, std::size_t bytes);
   [[nodiscard]] bool is_done();
+  int run_here(const NcclCall& call);
   int run_piece(const NcclCall& call, std::size_t at, std::size_t part, std::size_t bytes);
   int exchange(void* stream, unsigned long long from, std::size_t sent, const Make& make,
                unsigned long long to, std::size_t received);
