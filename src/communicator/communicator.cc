@@ -104,4 +104,9 @@ void Communicator::note_settled() { state_->note_settled(); }
 bool Communicator::await_settled(Seconds timeout) { return state_->await_settled(timeout); }
 void Communicator::close() noexcept { state_->close(); }
 
+void check_at_all_ranks(Communicator& communicator, const std::string& problem) {
+  for (const Blob& each : communicator.all_gather(problem))
+    if (!each.empty()) throw Error(ErrorCode::communicator, each);
+}
+
 }  // namespace polypath

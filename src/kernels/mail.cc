@@ -99,8 +99,11 @@ std::optional<MailKind> mail_kind_of(std::string_view name) {
 }
 
 int mail_ranks(std::span<const std::uint64_t> values) {
-  const MailParameters of = parameters_of(values);
-  return static_cast<int>(of.ranks);
+  return static_cast<int>(parameters_of(values).ranks);
+}
+
+int mail_rank(std::span<const std::uint64_t> values) {
+  return static_cast<int>(parameters_of(values).rank);
 }
 
 int mail_laps(const MailKind& kind, std::span<const std::uint64_t> values) {

@@ -53,8 +53,9 @@ struct MailKind {
 std::optional<MailKind> mail_kind_of(std::string_view name);
 /// In how many laps ranks meet in a call with such values.
 int mail_laps(const MailKind& kind, std::span<const std::uint64_t> values);
-/// How many ranks they are.
+/// How many ranks they are, and which one it is.
 int mail_ranks(std::span<const std::uint64_t> values);
+int mail_rank(std::span<const std::uint64_t> values);
 /// True once all has come that the rank takes in after meeting in the lap, the last of the values;
 /// memory and values as of the kernel's functions.
 bool mail_has_arrived(const MailKind& kind, std::span<std::byte* const> memory,

@@ -60,33 +60,40 @@ std::size_t HostMessages::index_of(std::uint64_t word) const {
   return word - state_word(tasks_of(words_));
 }
 
-bool HostMessages::step(const Copied& copied) {
+bool HostMessages::step(const LetGo& let_go) {
   const std::uint64_t copies = words_[kMessageCopies];
   if (flag(at(state_word(tasks_of(words_))) + 4 * kMessagesAbandoned).load() != 0) return true;
   for (std::uint64_t task = 0; task < done_.size(); ++task)
-    if (!done_[task]) done_[task] = task < copies ? copy(task, copied) : wait(task, copies);
+    if (!done_[task]) done_[task] = task < copies ? copy(task, let_go) : wait(task, copies, let_go);
   return std::ranges::all_of(done_, [](bool is_done) { return is_done; });
 }
 
-bool HostMessages::copy(std::uint64_t task, const Copied& copied) {
+bool HostMessages::copy(std::uint64_t task, const LetGo& let_go) {
   const std::uint64_t first = copy_word(tasks_of(words_), task);
   const auto value = static_cast<std::uint32_t>(words_[value_word(task)]);
   std::byte* const awaited = at(first + kCopyAwaited);
   if (awaited != nullptr && !is_signalled(flag(awaited).load(std::memory_order_acquire), value))
     return false;
   std::memcpy(at(first + kCopyDestination), at(first + kCopySource), words_[bytes_word(task)]);
-  copied(index_of(first + kCopySource), index_of(first + kCopyDestination));
-  if (std::byte* const signal = at(first + kCopySignal))
-    flag(signal).store(value, std::memory_order_release);
+  let_go(index_of(first + kCopySource)), let_go(index_of(first + kCopyDestination));
+  signal(first + kCopySignal, value, let_go);
   return true;
 }
 
-bool HostMessages::wait(std::uint64_t task, std::uint64_t copies) {
+bool HostMessages::wait(std::uint64_t task, std::uint64_t copies, const LetGo& let_go) {
   const std::uint64_t first = wait_word(copies, words_[kMessageWaits], task - copies);
   const auto value = static_cast<std::uint32_t>(words_[value_word(task)]);
-  if (!begun_[task]) flag(at(first + kWaitSignal)).store(value, std::memory_order_release);
+  if (!begun_[task]) signal(first + kWaitSignal, value, let_go);
   begun_[task] = true;
   return is_signalled(flag(at(first + kWaitAwaited)).load(std::memory_order_acquire), value);
+}
+
+// A copy within a rank has none.
+void HostMessages::signal(std::uint64_t word, std::uint32_t value, const LetGo& let_go) {
+  std::byte* const there = at(word);
+  if (there == nullptr) return;
+  let_go(index_of(word));
+  flag(there).store(value, std::memory_order_release);
 }
 
 }  // namespace polypath

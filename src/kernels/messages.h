@@ -41,19 +41,20 @@ class HostMessages {
  public:
   HostMessages(std::vector<std::uint64_t> words, std::vector<std::byte*> memory);
 
-  /// Is told where the source and the destination of a copy are among the memory, once nothing more
-  /// is done there, and before the other end knows.
-  using Copied = std::function<void(std::size_t source, std::size_t destination)>;
+  /// Is told where something is among the memory once nothing more is done there but a signal,
+  /// which comes next and lets the other end know.
+  using LetGo = std::function<void(std::size_t)>;
   /// Does what can be done. True once nothing is left to do.
-  bool step(const Copied& copied);
+  bool step(const LetGo& let_go);
   /// The words of the kernel's parameters that are memory.
   static std::vector<std::uint64_t> memory_of(std::span<const std::uint64_t> words);
 
  private:
   [[nodiscard]] std::size_t index_of(std::uint64_t word) const;
   [[nodiscard]] std::byte* at(std::uint64_t word) const { return memory_[index_of(word)]; }
-  [[nodiscard]] bool copy(std::uint64_t task, const Copied& copied);
-  [[nodiscard]] bool wait(std::uint64_t task, std::uint64_t first);
+  [[nodiscard]] bool copy(std::uint64_t task, const LetGo& let_go);
+  [[nodiscard]] bool wait(std::uint64_t task, std::uint64_t copies, const LetGo& let_go);
+  void signal(std::uint64_t word, std::uint32_t value, const LetGo& let_go);
 
   std::vector<std::uint64_t> words_;
   std::vector<std::byte*> memory_;

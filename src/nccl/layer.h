@@ -5,10 +5,9 @@
 //                                                       └▶ the real library's, as it was called
 //
 // The program keeps the real library's communicators. Beside each that is served stands a Member
-// (communicators.h); whether a call is ours follows from the arguments
-// that are the same at all ranks. The collectives of one communicator in a group are all ours, or
-// all NCCL's; of its sends and receives each is for itself (group_messages.h), because other ranks
-// have other ones.
+// (communicators.h); whether a call is ours follows from the arguments that are the same at all
+// ranks. The collectives of one communicator in a group are all ours, or all NCCL's; of its sends
+// and receives each is for itself (group_messages.h), because other ranks have other ones.
 
 #include <functional>
 #include <memory>

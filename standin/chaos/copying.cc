@@ -37,6 +37,11 @@ Pieces::Piece Pieces::next() {
   return {offset, std::min(piece_, bytes_ - offset)};
 }
 
+void Place::let_go() {
+  if (block) bytes_alone = block->bytes_alone();
+  block.reset();
+}
+
 CopyJob::CopyJob(Place destination, Place source, Bytes bytes, bool staged,
                  std::function<void()> when_done)
     : destination_(std::move(destination)),

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace polypath::standin::chaos {
 struct Place {
   std::byte* bytes = nullptr;
   sim::BlockPointer block;
+  std::shared_ptr<void> bytes_alone = nullptr;
+
+  /// The program may free the allocation from now on. The bytes stay.
+  void let_go();
 };
 
 /// The order in which the pieces of a job are done.

@@ -20,9 +20,16 @@ MailKernel::MailKernel(const KernelWork& kernel, std::vector<Place> memory)
   for (const Place& place : memory_) pointers_.push_back(place.bytes);
 }
 
+// Once a rank has all that is sent to it, it may close its communicator.
+void MailKernel::let_go_of_others() {
+  for (int rank = 0; rank < mail_ranks(values_); ++rank)
+    if (rank != mail_rank(values_)) memory_[2 + static_cast<std::size_t>(rank)].let_go();
+}
+
 JobState MailKernel::step(Chance&) {
   if (mail_is_abandoned(pointers_, values_)) return JobState::done;
   if (!std::exchange(has_sent_, true)) {
+    if (values_.back() + 1 == laps_) let_go_of_others();
     kernel_.on_host(pointers_, values_);
     return JobState::more;
   }

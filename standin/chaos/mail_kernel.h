@@ -21,6 +21,8 @@ class MailKernel final : public Job {
   JobState step(Chance& chance) override;
 
  private:
+  void let_go_of_others();
+
   std::vector<Place> memory_;  ///< kept for as long as the job is there
   std::vector<std::byte*> pointers_;
   MailKind kind_;

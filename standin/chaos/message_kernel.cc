@@ -25,13 +25,10 @@ std::vector<std::byte*> pointers_to(const std::vector<Place>& memory) {
 MessageKernel::MessageKernel(const KernelWork& kernel, std::vector<Place> memory)
     : memory_(std::move(memory)), messages_(kernel.words, pointers_to(memory_)) {}
 
-// The program may free a message's memory once its end of that message is over, while the kernel
-// waits for others.
+// The program may free a message's memory once its end of that message is over, and close the
+// communicator, while the kernel waits for others.
 JobState MessageKernel::step(Chance&) {
-  const bool is_over = messages_.step([&](std::size_t source, std::size_t destination) {
-    memory_[source].block.reset();
-    memory_[destination].block.reset();
-  });
+  const bool is_over = messages_.step([&](std::size_t at) { memory_[at].let_go(); });
   return is_over ? JobState::done : JobState::not_yet;
 }
 
@@ -47,8 +44,8 @@ JobState PassKernel::step(Chance&) {
   if (flag(kPassAwaited).load() < words_[kPassAwaits]) return JobState::not_yet;
   if (words_[kPassBytes] >= kLong && ++looks_ < kLooks) return JobState::not_yet;
   std::memcpy(at(kPassDestination), at(kPassSource), words_[kPassBytes]);
-  for (const PassWord word : {kPassSource, kPassDestination})
-    memory_[word - kPassSource].block.reset();  // the other end may free it once it knows
+  for (const PassWord word : {kPassSource, kPassDestination, kPassSignal})
+    memory_[word - kPassSource].let_go();  // the other end may free it once it knows
   flag(kPassSignal).store(static_cast<std::uint32_t>(words_[kPassSignals]));
   return JobState::done;
 }

@@ -1,6 +1,9 @@
 // How long memory, mappings and what names them live.
 
+#include <array>
+
 #include "chaos/chaotic_program.h"
+#include "kernels/messages_layout.h"
 #include "standin/peer.h"
 
 namespace polypath::test::memory_test {
@@ -74,6 +77,36 @@ TEST_F(ChaosMemory, HostMemoryThatWorkStillUsesIsReported) {
   EXPECT_EQ(peer.quit(), 86);
   EXPECT_NE(peer.complaints().find("use after free: 4 KiB at host0 freed"), std::string::npos)
       << peer.complaints();
+}
+
+// The kernel of messages waits for a message: it signals the other end first, and may then wait for
+// long. The other end frees its flag once it has what it waited for.
+TEST_F(ChaosMemory, AFlagMayBeFreedOnceItIsSignalled) {
+  run(1, [&] {
+    const DevicePointer own = filled(kSmall, 0), other = filled(kSmall, 0, 1);
+    const StreamPointer queue = stream();
+    void *module = nullptr, *function = nullptr;
+    EXPECT_EQ(cu("cuModuleLoadData", &module, "messages"), 0);
+    EXPECT_EQ(cu("cuModuleGetFunction", &function, module, "messages"), 0);
+    std::array<std::uint64_t, wait_word(0, 1, 1)> words{};
+    words[kMessageWaits] = 1, words[value_word(0)] = 1;
+    words[state_word(1)] = own;
+    words[wait_word(0, 1, 0) + kWaitSignal] = other;
+    words[wait_word(0, 1, 0) + kWaitAwaited] = own + kSmall / 2;
+    std::size_t bytes = sizeof words;
+    std::array<void*, 5> extra{cuda::kParameterBuffer, words.data(), cuda::kParameterBufferSize,
+                               &bytes, cuda::kParametersEnd};
+    EXPECT_EQ(cu("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, queue,
+                 static_cast<void**>(nullptr), extra.data()),
+              0);
+    while (contents(other, 1)[0] == 0) continue;
+
+    EXPECT_EQ(cu("cuMemFree_v2", other), 0);
+
+    fill(own + kSmall / 2, 1, 1, stream());
+    finish(queue);
+    return 0;
+  });
 }
 
 class ChaosMappings : public testing::Test {

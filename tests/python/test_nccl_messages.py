@@ -124,16 +124,17 @@ def test_without_a_measurement_messages_are_nccls(tmp_path: Path) -> None:
     assert "Polypath" not in counted
 
 
+@pytest.mark.parametrize(("call", "most"), [("cuModuleLoadData", 12), ("cuIpcOpenMemHandle", 6)])
 def test_where_one_rank_cannot_make_messages_its_collectives_stay_ours(
-    tmp_path: Path, cache: str
+    tmp_path: Path, cache: str, call: str, most: int
 ) -> None:
-    """A kernel of messages that is not there at rank 1: it is one of the first dozen modules."""
+    """Rank 1 lacks the kernel of messages, or others' memory for them: one of its first calls."""
     measure(tmp_path / "before", 2, cache)
     fates = []
-    for module in range(1, 13):
-        folder = tmp_path / str(module)
+    for number in range(1, most + 1):
+        folder = tmp_path / str(number)
         shutil.copytree(cache, folder)
-        fault = {"STANDIN_FAIL": f"cuModuleLoadData:{module}"}
+        fault = {"STANDIN_FAIL": f"{call}:{number}"}
         programs = [
             start(folder, rank, 2, 1, "few", XDG_CACHE_HOME=str(folder), **around)
             for rank, around in (("0", {}), ("1", fault))

@@ -19,7 +19,7 @@ Settings with_collective_slots(Settings settings, const Machine& machine);
 
 struct Tuning {
   /// Messages go in pieces of at most so many bytes, one after another through the same steps. Each
-  /// has to fit a slot.
+  /// has to fit a slot, where slots are used.
   Bytes piece = 1_MiB;
   /// Base of the ranks' numbers, of those algorithms that have one; at least 2.
   int radix = 2;

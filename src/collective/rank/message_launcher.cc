@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <string>
 
 #include "collective/rank/exchanged_memory.h"
 #include "core/error.h"
@@ -62,24 +62,28 @@ ExportedMemory MessageLauncher::make_own() {
   return driver_.export_memory(own);
 }
 
-// A rank that has failed tells the others so by what it hands them.
+// All ranks have what they need, or none goes on, and none gives its memory back before.
 void MessageLauncher::exchange(Communicator& communicator) {
+  std::string problem;
+  const auto attempt = [&](auto action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  };
   ExportedMemory own;
-  std::optional<Error> problem;
-  try {
-    own = make_own();
-  } catch (const Error& error) {
-    problem = error;
-  }
+  attempt([&] { own = make_own(); });
   const auto all = all_gather_by(communicator)(own);
-  if (problem) throw Error(*problem);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const auto number = static_cast<int>(rank);
-    if (all[rank].empty())
-      fail(ErrorCode::communicator, fmt::format("messages to rank {} cannot be made", number),
-           "that rank could not prepare any", "Look at what it says.");
-    if (number != rank_) states_[rank] = import_of_rank(driver_, number, all[rank], gpu_of(rank_));
-  }
+  attempt([&] { import_others(all); });
+  check_at_all_ranks(communicator, problem);
+}
+
+// A rank that has failed hands out nothing.
+void MessageLauncher::import_others(const std::vector<ExportedMemory>& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (const auto number = static_cast<int>(rank); number != rank_ && !all[rank].empty())
+      states_[rank] = import_of_rank(driver_, number, all[rank], gpu_of(rank_));
 }
 
 Address MessageLauncher::flags_of(int rank) const {

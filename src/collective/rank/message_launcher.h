@@ -39,6 +39,7 @@ class MessageLauncher {
  private:
   [[nodiscard]] ExportedMemory make_own();
   void exchange(Communicator& communicator);
+  void import_others(const std::vector<ExportedMemory>& all);
   void give_back() noexcept;
   [[nodiscard]] Bytes state_bytes() const;
   [[nodiscard]] unsigned blocks_of_copy(std::size_t copies, Bytes largest) const;

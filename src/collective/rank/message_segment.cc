@@ -20,12 +20,6 @@ std::size_t bytes_for(int ranks) {
   return n * 64 + n * (n - 1) / 2 * pair_bytes();
 }
 
-// No rank goes on if one cannot.
-void check_all(Communicator& communicator, const std::string& problem) {
-  for (const Blob& each : communicator.all_gather(problem))
-    if (!each.empty()) throw Error(ErrorCode::communicator, each);
-}
-
 NamedMemory share(Communicator& communicator) {
   const std::size_t bytes = bytes_for(communicator.size());
   const int rank = communicator.rank();
@@ -42,7 +36,7 @@ NamedMemory share(Communicator& communicator) {
   const std::string name = communicator.all_gather(memory ? memory->name() : "").front();
   const auto byte = static_cast<std::size_t>(rank);
   if (rank > 0 && !name.empty()) attempt([&] { return NamedMemory::open(name, bytes, byte); });
-  check_all(communicator, problem);
+  check_at_all_ranks(communicator, problem);
   NamedMemory::remove_name(name);
   return std::move(memory).value();
 }

@@ -38,11 +38,13 @@ class Block {
   [[nodiscard]] std::byte* bytes_at(Address address) const {
     return backing_->bytes() + (address.value - backing_->base().value);
   }
+  /// Keeps the bytes, not the allocation.
+  [[nodiscard]] std::shared_ptr<void> bytes_alone() const { return backing_; }
 
  private:
   PlaceId place_;
   Bytes size_;
-  std::unique_ptr<Backing> backing_;
+  std::shared_ptr<Backing> backing_;
   std::uint64_t id_;
 };
 
