@@ -7,10 +7,7 @@
 namespace polypath {
 
 Fluid::Fluid(const Machine& machine, const HopRates& hop_rates)
-    : machine_(machine),
-      flows_(hop_rates),
-      engines_(machine),
-      under_way_(machine.places.size()) {}
+    : machine_(machine), flows_(hop_rates), engines_(machine), under_way_(machine.places.size()) {}
 
 void Fluid::order(const ActivityPointer& earlier, const ActivityPointer& activity, Seconds delay) {
   if (!earlier) return;

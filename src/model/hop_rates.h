@@ -102,9 +102,9 @@ class RatesAtWork {
   const HopRates& limits_;
   std::vector<HopAtWork> hops_;
   std::vector<ResourceAtWork> resources_;
-  std::vector<ResourceId> changed_;      ///< resources that bind, or did
-  std::vector<std::int32_t> reached_;    ///< hops whose rates are found anew
-  std::vector<ResourceId> to_clear_;     ///< resources that were reached
+  std::vector<ResourceId> changed_;    ///< resources that bind, or did
+  std::vector<std::int32_t> reached_;  ///< hops whose rates are found anew
+  std::vector<ResourceId> to_clear_;   ///< resources that were reached
 };
 
 }  // namespace polypath

@@ -50,8 +50,9 @@ Seconds predicted_time(const Machine& machine, const HopRates& rates, const Prog
   return end + machine.costs.synchronize;
 }
 
-Seconds predicted_time(const Machine& machine, const HopRates& rates, const std::vector<RankPart>& parts,
-                       const std::vector<PlaceId>& ranks, Executor executor) {
+Seconds predicted_time(const Machine& machine, const HopRates& rates,
+                       const std::vector<RankPart>& parts, const std::vector<PlaceId>& ranks,
+                       Executor executor) {
   Timeline timeline(machine, rates);
   std::vector<std::vector<ActivityPointer>> played;
   Seconds end;

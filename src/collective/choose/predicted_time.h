@@ -18,8 +18,9 @@ Seconds predicted_time(const Machine& machine, const HopRates& rates, const Prog
 
 /// From the calls, which all ranks make at the same time, until the last rank's thread knows that
 /// its part is done, on an otherwise idle machine.
-Seconds predicted_time(const Machine& machine, const HopRates& rates, const std::vector<RankPart>& parts,
-                       const std::vector<PlaceId>& ranks, Executor executor);
+Seconds predicted_time(const Machine& machine, const HopRates& rates,
+                       const std::vector<RankPart>& parts, const std::vector<PlaceId>& ranks,
+                       Executor executor);
 
 /// True for a program that is one kernel. A rank launches it as a graph: that keeps the calling
 /// thread for 1.3 to 2.2 us, its launch for 3.2 to 3.9 (results/h100x2/launches.json). It stays a
