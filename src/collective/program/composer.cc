@@ -33,19 +33,19 @@ Slice Composer::output(int rank, Bytes offset) const {
 
 Slice Composer::slot(int from, int to, Bytes bytes) {
   if (bytes.value == 0) return {};
-  return slots_.next(
-      *machine_.find_hop(request_.ranks[index_of(from)], request_.ranks[index_of(to)]), false);
+  return slots_.next(*hops_.find(request_.ranks[index_of(from)], request_.ranks[index_of(to)]),
+                     false);
 }
 
 Slice Composer::host_slot(int rank) {
-  return slots_.next(*machine_.find_hop(request_.ranks[index_of(rank)],
-                                        machine_.nearest_host(request_.ranks[index_of(rank)])),
+  return slots_.next(*hops_.find(request_.ranks[index_of(rank)],
+                                 machine_.nearest_host(request_.ranks[index_of(rank)])),
                      false);
 }
 
 Slice Composer::arrival_slot(int rank) {
-  return slots_.next(*machine_.find_hop(machine_.nearest_host(request_.ranks[index_of(rank)]),
-                                        request_.ranks[index_of(rank)]),
+  return slots_.next(*hops_.find(machine_.nearest_host(request_.ranks[index_of(rank)]),
+                                 request_.ranks[index_of(rank)]),
                      false);
 }
 
@@ -65,7 +65,7 @@ void Composer::add(Node node) {
   const std::array uses = {
       MemoryUse{.slice = node.source, .bytes = node.bytes},
       MemoryUse{.slice = node.destination, .bytes = node.bytes, .writes = true}};
-  std::vector<int> after = dependences_.add(node.queue, uses);
+  std::vector<int>& after = dependences_.add(node.queue, uses);
   queues_.take_turn(node, after);
   program_.add(node, after);
 }
@@ -106,8 +106,7 @@ void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
 void Composer::copy(Slice from, Slice to, Bytes bytes) {
   if (bytes.value == 0 || (from.buffer == to.buffer && from.offset == to.offset)) return;
   const PlaceId source = place_of(from), destination = place_of(to);
-  add_copy(source == destination ? HopId{} : *machine_.find_hop(source, destination), from, to,
-           bytes);
+  add_copy(source == destination ? HopId{} : *hops_.find(source, destination), from, to, bytes);
 }
 
 void Composer::reduce(Slice into, Slice from, Bytes bytes) {
@@ -166,7 +165,7 @@ void Composer::run(KernelCall call) {
   for (const Access& access : call.memory)
     uses.push_back({.slice = access.slice, .bytes = access.bytes, .writes = access.writes});
   const int queue = queues_.number(Queue{{}, call.gpu});
-  const std::vector<int> after = dependences_.add(queue, uses);
+  const std::vector<int>& after = dependences_.add(queue, uses);
   program_.add(std::move(call), queue, after);
 }
 

@@ -26,6 +26,7 @@
 #include "collective/program/value_counts.h"
 #include "collective/trees/packing.h"
 #include "kernels/mail.h"
+#include "machine/hop_table.h"
 #include "machine/nodes.h"
 #include "model/path.h"
 
@@ -99,6 +100,7 @@ class Composer {
   [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
 
   const Machine& machine_;
+  HopTable hops_{machine_};
   const CollectiveRequest& request_;
   Tuning tuning_;
   Routes* routes_;
