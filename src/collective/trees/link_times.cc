@@ -58,7 +58,7 @@ BusyTimes LinkTimes::busy_times_of(const Machine& machine, HopId id,
 }
 
 BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
-  std::map<std::size_t, double> by_row;
+  std::vector<double> by_row(resources_);
   for (const Vertex& vertex : tree.vertices()) {
     if (vertex.parent < 0) continue;
     const auto child = index_of(vertex.rank);
@@ -68,7 +68,10 @@ BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
     for (const BusyTime& each : times_of(edges_[edge_of_[edge]]))
       by_row[each.resource] += each.time;
   }
-  return in_rows(by_row);
+  BusyTimes times;
+  for (std::size_t row = 0; row < by_row.size(); ++row)
+    if (by_row[row] > 0) times.push_back({row, by_row[row]});
+  return times;
 }
 
 }  // namespace polypath

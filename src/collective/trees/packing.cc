@@ -111,7 +111,7 @@ class GroupedSums {
 class CheapestTrees {
  public:
   CheapestTrees(const PackingRequest& request, const CostMatrix& costs)
-      : request_(request), costs_(costs), transposed_(transposed(costs)) {}
+      : request_(request), costs_(costs) {}
 
   [[nodiscard]] std::optional<Tree> of(const TreeDemand& demand) {
     switch (demand.kind) {
@@ -119,7 +119,7 @@ class CheapestTrees {
       case TreeDemand::Kind::to_one: return path(demand.root, demand.target);
       default: break;
     }
-    if (request_.groups.empty()) return spanning(transposed_, demand.root);
+    if (request_.groups.empty()) return spanning(transposed(costs_), demand.root);
     if (!sums_) sums_.emplace(costs_, request_.groups);
     return sums_->cheapest(demand.root);
   }
@@ -127,7 +127,7 @@ class CheapestTrees {
   [[nodiscard]] std::optional<Tree> shallow(const TreeDemand& demand) {
     if (demand.kind == TreeDemand::Kind::to_one || !request_.groups.empty()) return of(demand);
     const bool inwards = demand.kind == TreeDemand::Kind::sum;
-    const ShortestPaths paths(inwards ? transposed_ : costs_);
+    const ShortestPaths paths(inwards ? transposed(costs_) : costs_);
     std::vector<int> parents(costs_.size(), -1);
     for (int rank = 0; rank < static_cast<int>(costs_.size()); ++rank) {
       if (rank == demand.root) continue;
@@ -156,7 +156,6 @@ class CheapestTrees {
 
   const PackingRequest& request_;
   const CostMatrix& costs_;
-  CostMatrix transposed_;
   std::optional<ShortestPaths> paths_;
   std::optional<GroupedSums> sums_;
 };
@@ -171,7 +170,8 @@ class Packer {
       : request_(request),
         links_(machine, request.ranks),
         busy_(links_.resources()),
-        powers_(busy_.size()) {}
+        before_(busy_),
+        powers_(busy_) {}
 
   [[nodiscard]] Packing pack() {
     if (!begin()) return {};
@@ -243,7 +243,10 @@ class Packer {
   void set_prices(const TreePart& part, int power) {
     const double longest = *std::ranges::max_element(busy_);
     unit_ = std::max(longest, std::ranges::max_element(part.times, {}, &BusyTime::time)->time);
-    for (std::size_t r = 0; r < busy_.size(); ++r) powers_[r] = power_of(busy_[r] / unit_, power);
+    for (std::size_t r = 0; r < busy_.size(); ++r) {
+      before_[r] = busy_[r] / unit_;
+      powers_[r] = power_of(before_[r], power);
+    }
   }
 
   // How much Σ_r x_r^p grows.
@@ -253,8 +256,7 @@ class Packer {
     return all;
   }
   [[nodiscard]] double grown(const BusyTime& by, int power) const {
-    const double before = busy_[by.resource] / unit_;
-    return power_of(before + by.time / unit_, power) - powers_[by.resource];
+    return power_of(before_[by.resource] + by.time / unit_, power) - powers_[by.resource];
   }
 
   // Parts along the same tree are one.
@@ -273,9 +275,9 @@ class Packer {
   const PackingRequest& request_;
   LinkTimes links_;
   std::vector<TreePart> parts_;
-  std::vector<double> busy_;    ///< the resources
-  double unit_ = 1;             ///< in which times are, in potentials
-  std::vector<double> powers_;  ///< of the busy times, in it
+  std::vector<double> busy_;             ///< the resources
+  double unit_ = 1;                      ///< in which times are, in potentials
+  std::vector<double> before_, powers_;  ///< the busy times in it, and to the power
 };
 
 }  // namespace
