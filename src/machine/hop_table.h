@@ -12,12 +12,13 @@ class HopTable {
  public:
   /// The hops do not change while it is used.
   explicit HopTable(const Machine& machine)
-      : places_(machine.places.size()), hops_(places_ * places_) {
+      : machine_(machine), places_(machine.places.size()), hops_(places_ * places_) {
     for (std::size_t hop = machine.hops.size(); hop-- > 0;)
       hops_[row(machine.hops[hop].source, machine.hops[hop].destination)] = {
           static_cast<std::int32_t>(hop)};
   }
 
+  [[nodiscard]] const Machine& machine() const { return machine_; }
   /// As Machine::find_hop.
   [[nodiscard]] std::optional<HopId> find(PlaceId source, PlaceId destination) const {
     const HopId hop = hops_[row(source, destination)];
@@ -29,6 +30,7 @@ class HopTable {
     return places_ * source.index() + destination.index();
   }
 
+  const Machine& machine_;
   std::size_t places_;
   std::vector<HopId> hops_;  ///< by row; invalid where there is none
 };

@@ -14,7 +14,7 @@
 namespace polypath {
 Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
                    Routes* routes)
-    : machine_(machine), request_(request), tuning_(tuning), routes_(routes) {
+    : hops_(machine), request_(request), tuning_(tuning), routes_(routes) {
   for (const PlaceId rank : request.ranks) program_.add(ProgramBuffer{rank});
   if (request.in_place) return;
   for (const PlaceId rank : request.ranks) program_.add(ProgramBuffer{rank});
@@ -39,12 +39,12 @@ Slice Composer::slot(int from, int to, Bytes bytes) {
 
 Slice Composer::host_slot(int rank) {
   return slots_.next(*hops_.find(request_.ranks[index_of(rank)],
-                                 machine_.nearest_host(request_.ranks[index_of(rank)])),
+                                 machine().nearest_host(request_.ranks[index_of(rank)])),
                      false);
 }
 
 Slice Composer::arrival_slot(int rank) {
-  return slots_.next(*hops_.find(machine_.nearest_host(request_.ranks[index_of(rank)]),
+  return slots_.next(*hops_.find(machine().nearest_host(request_.ranks[index_of(rank)]),
                                  request_.ranks[index_of(rank)]),
                      false);
 }
@@ -74,13 +74,13 @@ void Composer::add(Node node) {
 // Copies are made by the GPU that they leave, and from the host by the GPU that they go to.
 bool Composer::is_reached(HopId hop, const Slice& to) const {
   return !tuning_.private_memory || !hop.valid() || program_.buffer(to).is_scratch() ||
-         machine_.executing_gpu(hop) == place_of(to);
+         machine().executing_gpu(hop) == place_of(to);
 }
 
 void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
   auto known = network_paths_.find(hop);
   if (known == network_paths_.end())
-    known = network_paths_.emplace(hop, *find_network_path(machine_, machine_.hop(hop))).first;
+    known = network_paths_.emplace(hop, *find_network_path(machine(), machine().hop(hop))).first;
   const auto& [out, over, in] = known->second;
   const Slice here = slots_.next(out, true), there = slots_.next(over, true);
   add_copy(out, from, here, bytes);
@@ -89,7 +89,7 @@ void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
 }
 
 void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
-  if (hop.valid() && machine_.hop(hop).kind == HopKind::network_staged)
+  if (hop.valid() && machine().hop(hop).kind == HopKind::network_staged)
     return add_copy_by_hosts(hop, from, to, bytes);
   if (!is_reached(hop, to)) {
     const Slice arrived = slots_.next(hop, false);
@@ -135,7 +135,7 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
                   .gpu = gpu,
                   .memory = {{.slice = result, .bytes = bytes, .writes = true}},
                   .shape = reduce_shape(bytes),
-                  .duration = machine_.reduction_time(gpu, bytes, operands.size()),
+                  .duration = machine().reduction_time(gpu, bytes, operands.size()),
                   .reduces = true};
   std::vector<int> values_of;
   for (const Slice& operand : operands) {
@@ -172,7 +172,7 @@ void Composer::run(KernelCall call) {
 }
 
 Packing Composer::pack(const PackingRequest& request) const {
-  return routes_ != nullptr ? routes_->packings().of(request) : pack_trees(machine_, request);
+  return routes_ != nullptr ? routes_->packings().of(request) : pack_trees(machine(), request);
 }
 
 Program Composer::build() && {
