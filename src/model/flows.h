@@ -1,7 +1,8 @@
 #pragma once
-// The activities whose bytes flow now, at max-min fair rates (fair_rates.h), and what is left of
+// The activities whose bytes flow now, at max-min fair rates (hop_rates.h), and what is left of
 // the resources' bursts (burst_credit.h). Rates are found anew when a flow begins or ends, and when
-// a resource has used up its credit above its capacity.
+// a resource has used up its credit above its capacity. Until its rate changes a flow is known by
+// what was left of it at some time, and when it ends.
 
 #include <vector>
 
@@ -14,35 +15,47 @@ namespace polypath {
 
 class Flows {
  public:
-  Flows(const Machine& machine, HopRates& hop_rates)
-      : machine_(machine), hop_rates_(hop_rates), credit_(hop_rates.capacities()) {}
+  explicit Flows(const HopRates& hop_rates)
+      : hop_rates_(hop_rates), rates_(hop_rates), credit_(hop_rates.capacities()) {}
 
-  /// True of an activity that has no bytes to flow any more.
+  /// True of an activity that has no bytes to flow.
   [[nodiscard]] static bool has_nothing_left(const Activity& activity);
 
   void begin(const ActivityPointer& activity);
   /// Nothing if it does not flow.
   void end(const ActivityPointer& activity);
-  /// Time passes.
-  void pass(Seconds duration);
+  /// Time passes until `now`.
+  void pass_to(Seconds now);
 
-  /// How long until the first of them is through.
-  [[nodiscard]] Seconds until_completion();
-  /// How long the rates stay as they are.
-  [[nodiscard]] Seconds credit_lasts() const { return credit_.lasts(); }
-  /// Those that are through at `now`.
-  [[nodiscard]] std::vector<ActivityPointer> through(Seconds now) const;
+  /// When the first of them is through; infinity if there is none.
+  [[nodiscard]] Seconds completion();
+  /// Until when the rates stay as they are.
+  [[nodiscard]] Seconds credit_ends() const { return now_ + credit_.lasts(); }
+  /// Those that are through now.
+  [[nodiscard]] std::vector<ActivityPointer> through() const;
 
  private:
-  void find_rates();
+  struct Flowing {
+    ActivityPointer activity;
+    double left = 0;  ///< bytes, at `since`
+    Seconds since, ends;
+    double rate = 0;  ///< since then
+  };
 
-  const Machine& machine_;
-  HopRates& hop_rates_;
-  std::vector<ActivityPointer> flowing_;
-  HopRates::Scene scene_;  ///< of what flows
-  std::vector<BytesPerSecond> rates_;
-  bool rates_stale_ = false;
+  void find_rates();
+  void change_rate(Flowing& flow, double rate) const;
+  [[nodiscard]] double left_now(const Flowing& flow) const;
+  [[nodiscard]] bool is_through(const Flowing& flow) const;
+  void limit_by_credit();
+  void take_credit();
+
+  const HopRates& hop_rates_;
+  RatesAtWork rates_;
   BurstCredit credit_;
+  Seconds now_;
+  std::vector<Flowing> flowing_;
+  Seconds soonest_ = Seconds::infinity();
+  bool rates_stale_ = false;
 };
 
 }  // namespace polypath

@@ -6,11 +6,8 @@
 
 namespace polypath {
 
-Fluid::Fluid(const Machine& machine, HopRates& hop_rates)
-    : machine_(machine),
-      flows_(machine, hop_rates),
-      engines_(machine),
-      under_way_(machine.places.size()) {}
+Fluid::Fluid(const Machine& machine, const HopRates& hop_rates)
+    : machine_(machine), flows_(hop_rates), engines_(machine), under_way_(machine.places.size()) {}
 
 void Fluid::order(const ActivityPointer& earlier, const ActivityPointer& activity, Seconds delay) {
   if (!earlier) return;
@@ -36,7 +33,7 @@ void Fluid::schedule(Seconds time, Step step, const ActivityPointer& activity) {
 void Fluid::advance_to(Seconds time) {
   while (play_next(time)) {
   }
-  if (time > now_) flows_.pass(time - now_), now_ = time;
+  if (time > now_) flows_.pass_to(time), now_ = time;
 }
 
 bool Fluid::play_until(const Activity& activity) {
@@ -62,15 +59,15 @@ bool Fluid::play_some(int steps) {
 
 // Plays the next thing that happens, if it happens by `limit`.
 bool Fluid::play_next(Seconds limit) {
-  const Seconds completion = now_ + flows_.until_completion();
+  const Seconds completion = flows_.completion();
   const Seconds event = events_.empty() ? Seconds::infinity() : events_.top().time;
-  const Seconds next = std::min({completion, event, now_ + flows_.credit_lasts()});
+  const Seconds next = std::min({completion, event, flows_.credit_ends()});
   if (next > limit || next == Seconds::infinity()) return false;
-  flows_.pass(next - now_);
+  flows_.pass_to(next);
   now_ = std::max(now_, next);
   if (event <= next) play_event();
   else if (completion <= next)
-    for (const auto& activity : flows_.through(now_)) finish(activity);
+    for (const auto& activity : flows_.through()) finish(activity);
   return true;
 }
 

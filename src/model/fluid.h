@@ -28,7 +28,7 @@ namespace polypath {
 /// The timeline of one machine. Not thread-safe.
 class Fluid {
  public:
-  Fluid(const Machine& machine, HopRates& hop_rates);
+  Fluid(const Machine& machine, const HopRates& hop_rates);
 
   /// Makes `activity` start at least `delay` after `earlier` has finished. Call before submit.
   static void order(const ActivityPointer& earlier, const ActivityPointer& activity, Seconds delay);

@@ -1,8 +1,14 @@
 #pragma once
-// Fair rates of copies over given hops, found once for each set of hops.
+// What the fair rates of copies over a machine's hops are found from, and the rates of those at
+// work.
+//
+// A change reaches only copies that share something full: a resource binds if the copies that use
+// it could take more than its capacity, were it the only limit. When a copy begins or ends, rates
+// are found anew for what is joined to it by resources that bind; all others keep theirs, which is
+// what progressive filling (fair_rates.h) of all of them would find.
 
 #include <cstdint>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
 #include "machine/machine.h"
@@ -10,30 +16,95 @@
 
 namespace polypath {
 
-/// The max-min fair rates of copies over given hops at the same time, remembered per set of hops.
+/// The limits of a machine's hops, laid out for finding rates often.
 class HopRates {
  public:
-  /// Hops at work, by their indices in ascending order, and the resources whose bursts are used up.
-  struct Scene {
-    std::vector<std::int32_t> hops;
-    std::vector<ResourceId> spent;
-    bool operator==(const Scene&) const = default;
-  };
-
   explicit HopRates(const Machine& machine);
 
-  /// By the hops' indices: the rate of each copy over that hop; 0 of hops that are not at work.
-  const std::vector<BytesPerSecond>& of(const Scene& scene);
+  [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
+  /// Resources whose capacity changes with their credit.
+  [[nodiscard]] std::span<const ResourceId> with_burst() const { return with_burst_; }
+  [[nodiscard]] std::size_t hops() const { return machine_.hops.size(); }
+  [[nodiscard]] double cap(std::int32_t hop) const { return caps_[static_cast<std::size_t>(hop)]; }
+  /// What a hop takes of resources that limit anything.
+  [[nodiscard]] std::span<const Use> uses(std::int32_t hop) const { return part(uses_, hop); }
+  /// The hops that use a resource.
+  [[nodiscard]] std::span<const std::int32_t> users(ResourceId resource) const {
+    return part(users_, resource.value);
+  }
 
  private:
-  struct SceneHash {
-    std::size_t operator()(const Scene& scene) const noexcept;
+  /// Rows of a table, one after another.
+  template <class Value>
+  struct Rows {
+    std::vector<Value> values;
+    std::vector<std::size_t> begins = {0};
   };
+  template <class Value>
+  [[nodiscard]] static std::span<const Value> part(const Rows<Value>& rows, std::int32_t row) {
+    const auto i = static_cast<std::size_t>(row);
+    return std::span(rows.values).subspan(rows.begins[i], rows.begins[i + 1] - rows.begins[i]);
+  }
 
   const Machine& machine_;
   std::vector<Capacity> capacities_;
-  std::unordered_map<Scene, std::vector<BytesPerSecond>, SceneHash> known_;
+  std::vector<ResourceId> with_burst_;
+  std::vector<double> caps_;
+  Rows<Use> uses_;
+  Rows<std::int32_t> users_;
+};
+
+/// The fair rate of every hop that is at work.
+class RatesAtWork {
+ public:
+  /// Resources have their peak rates.
+  explicit RatesAtWork(const HopRates& hops);
+
+  /// One copy more over a hop, or one less.
+  void begin(HopId hop);
+  void end(HopId hop);
+  /// What copies share of a resource from now on.
+  void limit(ResourceId resource, double capacity);
+  /// Finds the rates that all this has changed.
+  void find();
+
+  /// Of each copy over the hop, as find() found it.
+  [[nodiscard]] double of(HopId hop) const { return at(hop.value).rate; }
+
+ private:
+  struct HopAtWork {
+    int copies = 0;
+    double rate = -1;  ///< negative while it is not known
+    bool reached = false;
+  };
+  struct ResourceAtWork {
+    double capacity = 0;
+    double demand = 0;  ///< what its users could take without it
+    int copies = 0;     ///< of its users
+    bool reached = false;
+    double left = 0, rising = 0;  ///< while rates are found
+  };
+
+  [[nodiscard]] const HopAtWork& at(std::int32_t hop) const {
+    return hops_[static_cast<std::size_t>(hop)];
+  }
+  [[nodiscard]] HopAtWork& at(std::int32_t hop) { return hops_[static_cast<std::size_t>(hop)]; }
+  [[nodiscard]] ResourceAtWork& at(const Use& use) { return resources_[use.resource.index()]; }
+  void change(std::int32_t hop, int copies);
+  void reach(std::int32_t hop);
+  void reach_users(ResourceId resource);
+  void reach_all();
+  void fill();
+  [[nodiscard]] double limit_of(std::int32_t hop);
+  void stop(std::int32_t hop, double rate);
+
+  const HopRates& limits_;
+  std::vector<HopAtWork> hops_;
+  std::vector<ResourceAtWork> resources_;
+  std::vector<ResourceId> changed_;    ///< resources that bind, or did
+  std::vector<std::int32_t> reached_;  ///< hops whose rates are found anew
+  std::vector<ResourceId> to_clear_;   ///< resources that were reached
 };
 
 }  // namespace polypath

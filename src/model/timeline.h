@@ -16,7 +16,8 @@ namespace polypath {
 
 class Timeline {
  public:
-  Timeline(const Machine& machine, HopRates& rates) : machine_(machine), fluid_(machine, rates) {}
+  Timeline(const Machine& machine, const HopRates& rates)
+      : machine_(machine), fluid_(machine, rates) {}
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 

@@ -266,12 +266,15 @@ TEST_F(FluidTimeline, WaitingForWhatCannotEndIsInVain) {
 // Days later a clock in seconds counts in steps of 1e-11, in which a fast link moves a dozen bytes.
 TEST_F(FluidTimeline, EndsHoweverLateItIs) {
   for (Hop& hop : machine_.hops) hop.bandwidth = {hop.bandwidth.value * 1000}, hop.uses.clear();
+  const HopRates rates(machine_);
+  Fluid fluid(machine_, rates);
   for (const double now : {100.0, 1e4, 1e5})
     for (int i = 0; i < 50; ++i) {
       const Seconds issued{now + 0.777 * i};
-      const auto only = submit(copy("gpu0", "gpu2", Bytes{1000003 + 7919U * unsigned(i)}, issued));
+      const auto only = copy("gpu0", "gpu2", Bytes{1000003 + 7919U * unsigned(i)}, issued);
 
-      fluid_.drain();
+      fluid.submit(only);
+      fluid.drain();
 
       const Seconds alone = 10_us + only->bytes / 800_GBps;
       EXPECT_NEAR(only->finished.value, (issued + alone).value, 1e-10);

@@ -287,7 +287,9 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
   draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest built = of_one_round(request, draft.tuning);
-  const Program program = build(algorithm, machine_, built, draft.tuning, &routes_);
+  Tuning bare = draft.tuning;
+  bare.without_order = true;
+  const Program program = build(algorithm, machine_, built, bare, &routes_);
   const double times = times_of(request, built);
   Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;

@@ -33,7 +33,7 @@ bool is_one_kernel(const Program& program) {
   return program.nodes().size() == 1 && program.nodes().front().operation == Operation::kernel;
 }
 
-Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& program,
+Seconds predicted_time(const Machine& machine, const HopRates& rates, const Program& program,
                        Executor executor, PlaceId gpu) {
   const IssueTimes issue = issue_times(machine, program, executor);
   Timeline timeline(machine, rates);
@@ -50,8 +50,9 @@ Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& p
   return end + machine.costs.synchronize;
 }
 
-Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
-                       const std::vector<PlaceId>& ranks, Executor executor) {
+Seconds predicted_time(const Machine& machine, const HopRates& rates,
+                       const std::vector<RankPart>& parts, const std::vector<PlaceId>& ranks,
+                       Executor executor) {
   Timeline timeline(machine, rates);
   std::vector<std::vector<ActivityPointer>> played;
   Seconds end;

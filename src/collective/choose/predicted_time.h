@@ -13,13 +13,14 @@ namespace polypath {
 
 /// From the call until the calling thread knows that it is done, on an otherwise idle machine. The
 /// stream is one of `gpu`.
-Seconds predicted_time(const Machine& machine, HopRates& rates, const Program& program,
+Seconds predicted_time(const Machine& machine, const HopRates& rates, const Program& program,
                        Executor executor, PlaceId gpu);
 
 /// From the calls, which all ranks make at the same time, until the last rank's thread knows that
 /// its part is done, on an otherwise idle machine.
-Seconds predicted_time(const Machine& machine, HopRates& rates, const std::vector<RankPart>& parts,
-                       const std::vector<PlaceId>& ranks, Executor executor);
+Seconds predicted_time(const Machine& machine, const HopRates& rates,
+                       const std::vector<RankPart>& parts, const std::vector<PlaceId>& ranks,
+                       Executor executor);
 
 /// True for a program that is one kernel. A rank launches it as a graph: that keeps the calling
 /// thread for 1.3 to 2.2 us, its launch for 3.2 to 3.9 (results/h100x2/launches.json). It stays a

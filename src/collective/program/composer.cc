@@ -14,7 +14,7 @@
 namespace polypath {
 Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
                    Routes* routes)
-    : machine_(machine), request_(request), tuning_(tuning), routes_(routes) {
+    : hops_(machine), request_(request), tuning_(tuning), routes_(routes) {
   for (const PlaceId rank : request.ranks) program_.add(ProgramBuffer{rank});
   if (request.in_place) return;
   for (const PlaceId rank : request.ranks) program_.add(ProgramBuffer{rank});
@@ -33,19 +33,19 @@ Slice Composer::output(int rank, Bytes offset) const {
 
 Slice Composer::slot(int from, int to, Bytes bytes) {
   if (bytes.value == 0) return {};
-  return slots_.next(
-      *machine_.find_hop(request_.ranks[index_of(from)], request_.ranks[index_of(to)]), false);
+  return slots_.next(*hops_.find(request_.ranks[index_of(from)], request_.ranks[index_of(to)]),
+                     false);
 }
 
 Slice Composer::host_slot(int rank) {
-  return slots_.next(*machine_.find_hop(request_.ranks[index_of(rank)],
-                                        machine_.nearest_host(request_.ranks[index_of(rank)])),
+  return slots_.next(*hops_.find(request_.ranks[index_of(rank)],
+                                 machine().nearest_host(request_.ranks[index_of(rank)])),
                      false);
 }
 
 Slice Composer::arrival_slot(int rank) {
-  return slots_.next(*machine_.find_hop(machine_.nearest_host(request_.ranks[index_of(rank)]),
-                                        request_.ranks[index_of(rank)]),
+  return slots_.next(*hops_.find(machine().nearest_host(request_.ranks[index_of(rank)]),
+                                 request_.ranks[index_of(rank)]),
                      false);
 }
 
@@ -62,10 +62,11 @@ Part Composer::piece(const Part& part, int number, int pieces) const {
 }
 
 void Composer::add(Node node) {
+  if (tuning_.without_order) return (void)program_.add(node);
   const std::array uses = {
       MemoryUse{.slice = node.source, .bytes = node.bytes},
       MemoryUse{.slice = node.destination, .bytes = node.bytes, .writes = true}};
-  std::vector<int> after = dependences_.add(node.queue, uses);
+  std::vector<int>& after = dependences_.add(node.queue, uses);
   queues_.take_turn(node, after);
   program_.add(node, after);
 }
@@ -73,13 +74,13 @@ void Composer::add(Node node) {
 // Copies are made by the GPU that they leave, and from the host by the GPU that they go to.
 bool Composer::is_reached(HopId hop, const Slice& to) const {
   return !tuning_.private_memory || !hop.valid() || program_.buffer(to).is_scratch() ||
-         machine_.executing_gpu(hop) == place_of(to);
+         machine().executing_gpu(hop) == place_of(to);
 }
 
 void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
   auto known = network_paths_.find(hop);
   if (known == network_paths_.end())
-    known = network_paths_.emplace(hop, *find_network_path(machine_, machine_.hop(hop))).first;
+    known = network_paths_.emplace(hop, *find_network_path(machine(), machine().hop(hop))).first;
   const auto& [out, over, in] = known->second;
   const Slice here = slots_.next(out, true), there = slots_.next(over, true);
   add_copy(out, from, here, bytes);
@@ -88,7 +89,7 @@ void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
 }
 
 void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
-  if (hop.valid() && machine_.hop(hop).kind == HopKind::network_staged)
+  if (hop.valid() && machine().hop(hop).kind == HopKind::network_staged)
     return add_copy_by_hosts(hop, from, to, bytes);
   if (!is_reached(hop, to)) {
     const Slice arrived = slots_.next(hop, false);
@@ -106,8 +107,7 @@ void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
 void Composer::copy(Slice from, Slice to, Bytes bytes) {
   if (bytes.value == 0 || (from.buffer == to.buffer && from.offset == to.offset)) return;
   const PlaceId source = place_of(from), destination = place_of(to);
-  add_copy(source == destination ? HopId{} : *machine_.find_hop(source, destination), from, to,
-           bytes);
+  add_copy(source == destination ? HopId{} : *hops_.find(source, destination), from, to, bytes);
 }
 
 void Composer::reduce(Slice into, Slice from, Bytes bytes) {
@@ -135,7 +135,7 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
                   .gpu = gpu,
                   .memory = {{.slice = result, .bytes = bytes, .writes = true}},
                   .shape = reduce_shape(bytes),
-                  .duration = machine_.reduction_time(gpu, bytes, operands.size()),
+                  .duration = machine().reduction_time(gpu, bytes, operands.size()),
                   .reduces = true};
   std::vector<int> values_of;
   for (const Slice& operand : operands) {
@@ -162,16 +162,17 @@ void Composer::send(std::vector<Message> messages) {
 }
 
 void Composer::run(KernelCall call) {
+  const int queue = queues_.number(Queue{{}, call.gpu});
+  if (tuning_.without_order) return (void)program_.add(std::move(call), queue);
   std::vector<MemoryUse> uses;
   for (const Access& access : call.memory)
     uses.push_back({.slice = access.slice, .bytes = access.bytes, .writes = access.writes});
-  const int queue = queues_.number(Queue{{}, call.gpu});
-  const std::vector<int> after = dependences_.add(queue, uses);
+  const std::vector<int>& after = dependences_.add(queue, uses);
   program_.add(std::move(call), queue, after);
 }
 
 Packing Composer::pack(const PackingRequest& request) const {
-  return routes_ != nullptr ? routes_->packings().of(request) : pack_trees(machine_, request);
+  return routes_ != nullptr ? routes_->packings().of(request) : pack_trees(machine(), request);
 }
 
 Program Composer::build() && {

@@ -26,6 +26,7 @@
 #include "collective/program/value_counts.h"
 #include "collective/trees/packing.h"
 #include "kernels/mail.h"
+#include "machine/hop_table.h"
 #include "machine/nodes.h"
 #include "model/path.h"
 
@@ -42,7 +43,7 @@ class Composer {
   Composer(const Composer&) = delete;
   Composer& operator=(const Composer&) = delete;
 
-  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const Machine& machine() const { return hops_.machine(); }
   [[nodiscard]] const CollectiveRequest& request() const { return request_; }
   [[nodiscard]] const Tuning& tuning() const { return tuning_; }
   [[nodiscard]] int ranks() const { return request_.size(); }
@@ -98,15 +99,15 @@ class Composer {
   void add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes);
   [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
 
-  const Machine& machine_;
+  HopTable hops_;
   const CollectiveRequest& request_;
   Tuning tuning_;
   Routes* routes_;
   int pieces_ = 1;
   Program program_;
-  ProgramQueues queues_{machine_, tuning_, program_};
-  ScratchSlots slots_{machine_, program_};
-  Exchanges exchanges_{machine_, request_, tuning_, program_, queues_};
+  ProgramQueues queues_{machine(), tuning_, program_};
+  ScratchSlots slots_{machine(), program_};
+  Exchanges exchanges_{machine(), request_, tuning_, program_, queues_};
   Dependences dependences_;
   ValueCounts counts_;  ///< of an average
   std::map<HopId, NetworkPath> network_paths_;

@@ -7,18 +7,10 @@
 namespace polypath {
 namespace {
 
-int at(const std::vector<int>& numbers, int index) {
-  const auto i = static_cast<std::size_t>(index);
-  return i < numbers.size() ? numbers[i] : -1;
-}
+// Rows are made this much wider at a time, because all of them move.
+constexpr std::size_t kWider = 16;
 
-void raise(std::vector<int>& numbers, int index, int to) {
-  const auto i = static_cast<std::size_t>(index);
-  if (i >= numbers.size()) numbers.resize(i + 1, -1);
-  numbers[i] = std::max(numbers[i], to);
-}
-
-using Segments = std::map<Bytes, Dependences::Segment>;
+using Segments = std::pmr::map<Bytes, Dependences::Segment>;
 
 // The first segment that ends after a place.
 Segments::const_iterator first_after(const Segments& segments, Bytes place) {
@@ -41,8 +33,9 @@ void cut(Segments& segments, Bytes place) {
 
 }  // namespace
 
-std::vector<int> Dependences::conflicts(std::span<const MemoryUse> uses) const {
-  std::vector<int> found;
+// The latest first: an earlier node never comes after a later one.
+void Dependences::find_conflicts(std::span<const MemoryUse> uses) {
+  conflicts_.clear();
   for (const MemoryUse& use : uses) {
     const auto buffer = static_cast<std::size_t>(use.slice.buffer);
     if (buffer >= segments_.size()) continue;
@@ -50,19 +43,18 @@ std::vector<int> Dependences::conflicts(std::span<const MemoryUse> uses) const {
     const Bytes begin = use.slice.offset, end = begin + use.bytes;
     for (auto at = first_after(segments, begin); at != segments.end() && at->first < end; ++at) {
       const auto& [_, writer, readers] = at->second;
-      if (writer >= 0) found.push_back(writer);
-      if (use.writes) found.insert(found.end(), readers.begin(), readers.end());
+      if (writer >= 0) conflicts_.push_back(writer);
+      if (use.writes) conflicts_.insert(conflicts_.end(), readers.begin(), readers.end());
     }
   }
-  std::sort(found.begin(), found.end(), std::greater<>());
-  return found;
+  std::sort(conflicts_.begin(), conflicts_.end(), std::greater<>());
 }
 
 // A node that comes after a writer comes after everything that the writer came after.
 void Dependences::note(int node, const MemoryUse& use) {
   if (use.bytes.value == 0) return;
   const auto buffer = static_cast<std::size_t>(use.slice.buffer);
-  if (buffer >= segments_.size()) segments_.resize(buffer + 1);
+  while (buffer >= segments_.size()) segments_.emplace_back(&memory_);
   Segments& segments = segments_[buffer];
   const Bytes begin = use.slice.offset, end = begin + use.bytes;
   cut(segments, begin), cut(segments, end);
@@ -86,30 +78,50 @@ void Dependences::note_reader(int node, Segment& segment) const {
   segment.readers.push_back(node);
 }
 
-void Dependences::name(int node, std::vector<int>& known, std::vector<int>& named) const {
-  const int queue = queues_[static_cast<std::size_t>(node)];
-  if (at(known, queue) >= node) return;
-  named.push_back(node);
-  const auto& of_node = known_[static_cast<std::size_t>(node)];
-  for (std::size_t other = 0; other < of_node.size(); ++other)
-    raise(known, static_cast<int>(other), of_node[other]);
-  raise(known, queue, node);
+// `node` comes after `earlier`, and after all that it comes after.
+void Dependences::name(int earlier, int node) {
+  const int queue = queues_[static_cast<std::size_t>(earlier)];
+  if (known(node, queue) >= earlier) return;
+  named_.push_back(earlier);
+  const int* of_earlier = &known(earlier, 0);
+  int* of_node = &known(node, 0);
+  for (std::size_t other = 0; other < last_.size(); ++other)
+    of_node[other] = std::max(of_node[other], of_earlier[other]);
+  known(node, queue) = earlier;
 }
 
-// The latest first: an earlier node never comes after a later one.
-std::vector<int> Dependences::add(int queue, std::span<const MemoryUse> uses) {
-  const int node = static_cast<int>(queues_.size());
-  std::vector<int> known, named;
-  if (const int before = at(last_, queue); before >= 0) {
-    known = known_[static_cast<std::size_t>(before)];
-    raise(known, queue, before);
-  }
-  for (const int earlier : conflicts(uses)) name(earlier, known, named);
+void Dependences::widen(std::size_t queues) {
+  last_.resize(std::max(last_.size(), queues), -1);
+  if (queues <= stride_) return;
+  const std::size_t wider = queues + kWider;
+  std::vector<int> known(wider * queues_.size(), -1);
+  for (std::size_t node = 0; node < queues_.size(); ++node)
+    std::copy_n(known_.begin() + static_cast<std::ptrdiff_t>(stride_ * node), stride_,
+                known.begin() + static_cast<std::ptrdiff_t>(wider * node));
+  known_ = std::move(known), stride_ = wider;
+}
+
+// It comes after the one before it in its queue.
+void Dependences::begin(int node, int queue) {
+  widen(static_cast<std::size_t>(queue) + 1);
+  known_.resize(known_.size() + stride_, -1);
   queues_.push_back(queue);
+  int& before = last_[static_cast<std::size_t>(queue)];
+  if (before >= 0) {
+    std::copy_n(&known(before, 0), last_.size(), &known(node, 0));
+    known(node, queue) = before;
+  }
+  before = node;
+}
+
+std::vector<int>& Dependences::add(int queue, std::span<const MemoryUse> uses) {
+  const int node = static_cast<int>(queues_.size());
+  begin(node, queue);
+  named_.clear();
+  find_conflicts(uses);
+  for (const int earlier : conflicts_) name(earlier, node);
   for (const MemoryUse& use : uses) note(node, use);
-  known_.push_back(std::move(known));
-  raise(last_, queue, node);
-  return named;
+  return named_;
 }
 
 }  // namespace polypath

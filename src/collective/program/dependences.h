@@ -5,6 +5,7 @@
 // in a queue or over any number of others, because every name is a wait.
 
 #include <map>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct MemoryUse {
 
 class Dependences {
  public:
-  /// The node numbered next, in `queue`, uses this. Returns the nodes of other queues to be named.
-  std::vector<int> add(int queue, std::span<const MemoryUse> uses);
+  /// The node numbered next, in `queue`, uses this. Returns the nodes of other queues to be named,
+  /// until the next call.
+  std::vector<int>& add(int queue, std::span<const MemoryUse> uses);
 
   /// Memory that has been used alike: its last writer, and the last reader since then in each
   /// queue.
@@ -33,17 +35,26 @@ class Dependences {
   };
 
  private:
-  using Segments = std::map<Bytes, Segment>;  ///< by where they begin; they do not overlap
+  /// By where they begin; they do not overlap.
+  using Segments = std::pmr::map<Bytes, Segment>;
 
-  [[nodiscard]] std::vector<int> conflicts(std::span<const MemoryUse> uses) const;
+  [[nodiscard]] int& known(int node, int queue) {
+    return known_[stride_ * static_cast<std::size_t>(node) + static_cast<std::size_t>(queue)];
+  }
+  void begin(int node, int queue);
+  void widen(std::size_t queues);
+  void find_conflicts(std::span<const MemoryUse> uses);
   void note(int node, const MemoryUse& use);
   void note_reader(int node, Segment& segment) const;
-  void name(int node, std::vector<int>& known, std::vector<int>& named) const;
+  void name(int earlier, int node);
 
-  std::vector<Segments> segments_;       ///< by buffer
-  std::vector<int> queues_;              ///< by node
-  std::vector<std::vector<int>> known_;  ///< by node: by queue, the last one it comes after
-  std::vector<int> last_;                ///< by queue
+  std::pmr::monotonic_buffer_resource memory_;  ///< of all segments
+  std::vector<Segments> segments_;              ///< by buffer
+  std::vector<int> queues_;                     ///< by node
+  std::vector<int> last_;                       ///< by queue; -1 of none
+  std::vector<int> known_;  ///< by node, and then by queue, the last one that it comes after, or -1
+  std::size_t stride_ = 0;  ///< of known_: at least as many as queues
+  std::vector<int> conflicts_, named_;  ///< of the node that is added
 };
 
 }  // namespace polypath

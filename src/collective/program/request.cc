@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "machine/hop_table.h"
 
 namespace polypath {
 namespace {
@@ -182,9 +183,10 @@ void check_rank(const Machine& machine, const CollectiveRequest& request, std::s
 }
 
 void check_hops(const Machine& machine, const CollectiveRequest& request) {
+  const HopTable hops(machine);
   for (const PlaceId source : request.ranks)
     for (const PlaceId destination : request.ranks)
-      if (source != destination && !machine.find_hop(source, destination))
+      if (source != destination && !hops.find(source, destination))
         fail(ErrorCode::invalid_argument,
              fmt::format("{} and {} cannot be ranks of one group", machine.place(source).name,
                          machine.place(destination).name),

@@ -38,6 +38,8 @@ struct Tuning {
   /// That kernels which exchange messages take at most, so that others find room beside them; 0: as
   /// many as fill the links.
   unsigned multiprocessors = 0;
+  /// The nodes do not come after each other: of what is composed only for its bounds.
+  bool without_order = false;
 
   auto operator<=>(const Tuning&) const = default;
 };

@@ -9,7 +9,6 @@ namespace polypath {
 namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-constexpr double kCostOfAnEdge = 1e-4;  // of the dearest one
 
 // An engine is busy as long as each of its copies takes.
 double time_of(const Resource& resource, const Use& use, const Hop& hop) {
@@ -29,12 +28,17 @@ BusyTimes in_rows(const std::map<std::size_t, double>& by_row) {
 }  // namespace
 
 LinkTimes::LinkTimes(const Machine& machine, std::span<const PlaceId> ranks)
-    : times_(ranks.size(), std::vector<std::optional<BusyTimes>>(ranks.size())) {
+    : ranks_(ranks.size()), edge_of_(ranks.size() * ranks.size()) {
   std::vector<std::size_t> rows(machine.resources.size(), kNone);
-  for (std::size_t from = 0; from < ranks.size(); ++from)
-    for (std::size_t to = 0; to < ranks.size(); ++to)
-      if (const auto hop = machine.find_hop(ranks[from], ranks[to]); from != to && hop)
-        times_[from][to] = busy_times_of(machine, *hop, rows);
+  for (std::size_t from = 0; from < ranks_; ++from)
+    for (std::size_t to = 0; to < ranks_; ++to) {
+      const auto hop = machine.find_hop(ranks[from], ranks[to]);
+      if (from == to || !hop) continue;
+      const BusyTimes times = busy_times_of(machine, *hop, rows);
+      edge_of_[ranks_ * from + to] = edges_.size();
+      edges_.push_back({from, to, times_.size(), times_.size() + times.size()});
+      times_.insert(times_.end(), times.begin(), times.end());
+    }
 }
 
 BusyTimes LinkTimes::busy_times_of(const Machine& machine, HopId id,
@@ -54,31 +58,20 @@ BusyTimes LinkTimes::busy_times_of(const Machine& machine, HopId id,
 }
 
 BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
-  std::map<std::size_t, double> by_row;
+  std::vector<double> by_row(resources_);
   for (const Vertex& vertex : tree.vertices()) {
     if (vertex.parent < 0) continue;
     const auto child = index_of(vertex.rank);
     const auto parent = index_of(tree.vertex(vertex.parent).rank);
     if (child == parent) continue;
-    for (const BusyTime& each : *(inwards ? times_[child][parent] : times_[parent][child]))
+    const std::size_t edge = inwards ? ranks_ * child + parent : ranks_ * parent + child;
+    for (const BusyTime& each : times_of(edges_[edge_of_[edge]]))
       by_row[each.resource] += each.time;
   }
-  return in_rows(by_row);
-}
-
-CostMatrix LinkTimes::costs(const std::function<double(const BusyTime&)>& cost_of) const {
-  CostMatrix costs(times_.size(), std::vector<double>(times_.size(), kNoEdge));
-  double dearest = 0;
-  for (std::size_t from = 0; from < times_.size(); ++from)
-    for (std::size_t to = 0; to < times_.size(); ++to) {
-      if (!times_[from][to]) continue;
-      double& cost = costs[from][to] = 0;
-      for (const BusyTime& each : *times_[from][to]) cost += cost_of(each);
-      dearest = std::max(dearest, cost);
-    }
-  for (auto& row : costs)
-    for (double& cost : row) cost += kCostOfAnEdge * dearest;
-  return costs;
+  BusyTimes times;
+  for (std::size_t row = 0; row < by_row.size(); ++row)
+    if (by_row[row] > 0) times.push_back({row, by_row[row]});
+  return times;
 }
 
 }  // namespace polypath

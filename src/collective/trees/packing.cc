@@ -111,7 +111,7 @@ class GroupedSums {
 class CheapestTrees {
  public:
   CheapestTrees(const PackingRequest& request, const CostMatrix& costs)
-      : request_(request), costs_(costs), transposed_(transposed(costs)) {}
+      : request_(request), costs_(costs) {}
 
   [[nodiscard]] std::optional<Tree> of(const TreeDemand& demand) {
     switch (demand.kind) {
@@ -119,7 +119,7 @@ class CheapestTrees {
       case TreeDemand::Kind::to_one: return path(demand.root, demand.target);
       default: break;
     }
-    if (request_.groups.empty()) return spanning(transposed_, demand.root);
+    if (request_.groups.empty()) return spanning(transposed(costs_), demand.root);
     if (!sums_) sums_.emplace(costs_, request_.groups);
     return sums_->cheapest(demand.root);
   }
@@ -127,7 +127,7 @@ class CheapestTrees {
   [[nodiscard]] std::optional<Tree> shallow(const TreeDemand& demand) {
     if (demand.kind == TreeDemand::Kind::to_one || !request_.groups.empty()) return of(demand);
     const bool inwards = demand.kind == TreeDemand::Kind::sum;
-    const ShortestPaths paths(inwards ? transposed_ : costs_);
+    const ShortestPaths paths(inwards ? transposed(costs_) : costs_);
     std::vector<int> parents(costs_.size(), -1);
     for (int rank = 0; rank < static_cast<int>(costs_.size()); ++rank) {
       if (rank == demand.root) continue;
@@ -156,7 +156,6 @@ class CheapestTrees {
 
   const PackingRequest& request_;
   const CostMatrix& costs_;
-  CostMatrix transposed_;
   std::optional<ShortestPaths> paths_;
   std::optional<GroupedSums> sums_;
 };
@@ -168,13 +167,15 @@ class CheapestTrees {
 class Packer {
  public:
   Packer(const Machine& machine, const PackingRequest& request)
-      : request_(request), links_(machine, request.ranks), busy_(links_.resources()) {}
+      : request_(request),
+        links_(machine, request.ranks),
+        busy_(links_.resources()),
+        before_(busy_),
+        powers_(busy_) {}
 
   [[nodiscard]] Packing pack() {
     if (!begin()) return {};
-    for (const int power : kPowers)
-      for (int round = 0; round < kMostRounds && improve(power); ++round) {
-      }
+    for (const int power : kPowers) improve(power);
     return shares();
   }
 
@@ -217,26 +218,35 @@ class Packer {
     }
   }
 
-  // One turn of all parts; false if none has taken another tree.
-  bool improve(int power) {
-    bool changed = false;
-    for (TreePart& part : parts_) {
-      add(part.times, -1);
-      const double longest = *std::ranges::max_element(busy_);
-      unit_ = std::max(longest, std::ranges::max_element(part.times, {}, &BusyTime::time)->time);
-      const double amount = demand_of(part).amount / request_.most_trees;
-      const CostMatrix costs = links_.costs([&](const BusyTime& each) {
-        return grown({each.resource, each.time * amount}, power);
-      });
-      Tree tree = *CheapestTrees(request_, costs).of(demand_of(part));
-      BusyTimes times = times_of(part.demand, tree);
-      if (potential(times, power) < potential(part.times, power) * (1 - kLeastGain)) {
-        part = {part.demand, std::move(tree), std::move(times)};
-        changed = true;
-      }
-      add(part.times, 1);
+  // All parts take turns, until none of them has found another tree since its last turn.
+  void improve(int power) {
+    std::size_t in_vain = 0, left = kMostRounds * parts_.size();
+    for (std::size_t turn = 0; left > 0 && in_vain < parts_.size(); ++turn, --left)
+      in_vain = take_better_tree(parts_[turn % parts_.size()], power) ? 0 : in_vain + 1;
+  }
+
+  // False if it has the best one already.
+  bool take_better_tree(TreePart& part, int power) {
+    add(part.times, -1);
+    set_prices(part, power);
+    const double amount = demand_of(part).amount / request_.most_trees;
+    const CostMatrix costs = links_.costs([&](const BusyTime& each) {
+      return grown({each.resource, each.time * amount}, power);
+    });
+    Tree tree = *CheapestTrees(request_, costs).of(demand_of(part));
+    BusyTimes times = times_of(part.demand, tree);
+    const bool better = potential(times, power) < potential(part.times, power) * (1 - kLeastGain);
+    if (better) part = {part.demand, std::move(tree), std::move(times)};
+    add(part.times, 1);
+    return better;
+  }
+  void set_prices(const TreePart& part, int power) {
+    const double longest = *std::ranges::max_element(busy_);
+    unit_ = std::max(longest, std::ranges::max_element(part.times, {}, &BusyTime::time)->time);
+    for (std::size_t r = 0; r < busy_.size(); ++r) {
+      before_[r] = busy_[r] / unit_;
+      powers_[r] = power_of(before_[r], power);
     }
-    return changed;
   }
 
   // How much Σ_r x_r^p grows.
@@ -246,8 +256,7 @@ class Packer {
     return all;
   }
   [[nodiscard]] double grown(const BusyTime& by, int power) const {
-    const double before = busy_[by.resource] / unit_;
-    return power_of(before + by.time / unit_, power) - power_of(before, power);
+    return power_of(before_[by.resource] + by.time / unit_, power) - powers_[by.resource];
   }
 
   // Parts along the same tree are one.
@@ -266,8 +275,9 @@ class Packer {
   const PackingRequest& request_;
   LinkTimes links_;
   std::vector<TreePart> parts_;
-  std::vector<double> busy_;  ///< the resources
-  double unit_ = 1;           ///< in which times are, in potentials
+  std::vector<double> busy_;             ///< the resources
+  double unit_ = 1;                      ///< in which times are, in potentials
+  std::vector<double> before_, powers_;  ///< the busy times in it, and to the power
 };
 
 }  // namespace

@@ -135,7 +135,7 @@ struct PiecePlanner::Draft {
   Seconds time = Seconds::infinity();
   std::vector<Seconds> finish = {};  // by path of the split; zero where it carries nothing
 
-  void play(const Machine& machine, HopRates& rates, std::span<const Bytes> sizes, int slots);
+  void play(const Machine& machine, const HopRates& rates, std::span<const Bytes> sizes, int slots);
   void level();
 
  private:
@@ -150,7 +150,7 @@ Seconds PiecePlanner::Draft::join(const Machine& machine, const Path& path) cons
 }
 
 // Finds the times.
-void PiecePlanner::Draft::play(const Machine& machine, HopRates& rates,
+void PiecePlanner::Draft::play(const Machine& machine, const HopRates& rates,
                                std::span<const Bytes> sizes, int slots) {
   const DealtPieces dealt = deal(sizes, split);
   const Program program = program_of(machine, sizes, dealt, slots, issuer);
