@@ -28,20 +28,20 @@ InternodeMember::InternodeMember(const Library& library, Handle comm, int rank,
     : library_(library),
       comm_(comm),
       rank_(rank),
+      size_(static_cast<int>(nodes.size())),
       node_(nodes[static_cast<std::size_t>(rank)]),
       nodes_(nodes),
       is_node_by_node_(are_node_by_node(nodes_)),
       ballot_(library, comm) {}
 
-// Counts that only one rank knows would have to go to all nodes first.
 bool InternodeMember::has(Operation operation) const {
   switch (operation) {
-    case Operation::gather_v:
-    case Operation::scatter_v:
-    case Operation::all_to_all_v: return false;
     case Operation::gather:
+    case Operation::gather_v:
     case Operation::scatter:
-    case Operation::all_to_all: return is_node_by_node_;
+    case Operation::scatter_v:
+    case Operation::all_to_all:
+    case Operation::all_to_all_v: return is_node_by_node_;
     default: return true;
   }
 }
@@ -51,12 +51,10 @@ std::unique_ptr<Communicator> InternodeMember::meet(Seconds timeout) {
   if (library_.real.Comm_split(comm_, 0, rank_, &between_) != kSuccess)
     fail(ErrorCode::communicator, "MPI makes no communicator for messages between nodes",
          "it has refused to", "Look at what MPI says.");
-  int size = 0;
-  library_.real.Comm_size(comm_, &size);
-  made_ = std::make_unique<MpiTransport>(library_, library_.handle(between_), rank_, size);
+  made_ = std::make_unique<MpiTransport>(library_, library_.handle(between_), rank_, size_);
   messages_ = made_.get();
   return std::make_unique<Communicator>(
-      bootstrap_by_functions(rounds_over(*messages_), rank_, size),
+      bootstrap_by_functions(rounds_over(*messages_), rank_, size_),
       CommunicatorOptions{.node = node_, .timeout = timeout});
 }
 
@@ -67,6 +65,19 @@ std::unique_ptr<Collectives> InternodeMember::collectives(
   return std::make_unique<InternodeCollectives>(
       around.driver, around.machine, settings, gpu, std::move(communicator),
       InternodeLink{.transport = std::move(made_), .piece = piece});
+}
+
+void InternodeMember::tell_counts(const std::vector<Count>& mine,
+                                  const std::function<void()>& wait) {
+  if (mine.empty()) return;
+  told_.resize(mine.size() * static_cast<std::size_t>(size_));
+  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
+  Handle request = 0;
+  int flag = 0;
+  library_.real.Iallgather(mine.data(), bytes, library_.byte, told_.data(), bytes, library_.byte,
+                           comm_, &request);
+  while (library_.real.Test(&request, &flag, library_.status_ignore) == kSuccess && flag == 0)
+    wait();
 }
 
 void InternodeMember::progress() { messages_->progress(); }

@@ -37,8 +37,15 @@ class InternodeMember {
   [[nodiscard]] std::unique_ptr<Collectives> collectives(
       const RanksMachine& around, const Settings& settings, PlaceId gpu,
       std::unique_ptr<Communicator> communicator);
+  /// All ranks tell all others their counts of a call that is ours. While others are waited for,
+  /// `wait` is called.
+  void tell_counts(const std::vector<Count>& mine, const std::function<void()>& wait);
+  /// Those of the latest call, one rank's after another's.
+  [[nodiscard]] const std::vector<Count>& told_counts() const { return told_; }
   /// Messages go on. Calls MPI.
   void progress();
+  /// What keeps a rank of another node from doing its part, as far as it has told this one.
+  [[nodiscard]] std::optional<Error> failure() { return messages_->failure(); }
   /// This rank has given up: the others are told, for a second at most. Calls MPI.
   void tell_others();
   /// True while MPI has memory of messages.
@@ -51,11 +58,12 @@ class InternodeMember {
  private:
   const Library& library_;
   Handle comm_;
-  int rank_;
+  int rank_, size_;
   std::string node_;
   Nodes nodes_;
   bool is_node_by_node_;
   Ballot ballot_;
+  std::vector<Count> told_;
   Handle between_ = 0;  ///< the messages' communicator
   std::unique_ptr<MpiTransport> made_;
   MpiTransport* messages_ = nullptr;  ///< handed on to the collectives

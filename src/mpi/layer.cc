@@ -158,7 +158,7 @@ std::optional<Result> Layer::run_if_ours(Member& member, const Call& call, const
   try {
     const auto wait = [this] { go_on(); };
     if (member.internode() != nullptr) {
-      member.join_nodes(call, mine.gpu, open_, wait);
+      member.meet_nodes(call, mine.gpu, open_, wait);
       if (member.is_out()) return std::nullopt;
     }
     OwnCall own(member, call, mine.gpu, open_);

@@ -39,9 +39,9 @@ class Member {
   /// An event, to be given back, behind what the program has put into its default stream; none
   /// before the first call.
   [[nodiscard]] std::optional<EventHandle> mark_default_stream();
-  /// All ranks of several nodes join before their first call, for which can_run() is too late: this
-  /// calls MPI. `wait` is called while others are waited for.
-  void join_nodes(const Call& call, int gpu, const Open& open, const std::function<void()>& wait);
+  /// Before a call of ranks of several nodes, for which can_run() is too late: this calls MPI. They
+  /// join before the first one. `wait` is called while others are waited for.
+  void meet_nodes(const Call& call, int gpu, const Open& open, const std::function<void()>& wait);
   /// Whether calls of ours can be made here, which all ranks find alike; the first time they join.
   /// `gpu` has the memory of this call; negative: this rank has none in it.
   bool can_run(const Call& call, int gpu, const Open& open);

@@ -1,5 +1,5 @@
 #pragma once
-// The messages of MpiTransport in MPI's hands. All functions call MPI.
+// The messages of MpiTransport in MPI's hands. Functions call MPI unless they say that they do not.
 
 #include <array>
 #include <cstddef>
@@ -45,6 +45,8 @@ class MessagesUnderWay {
   ~MessagesUnderWay() = default;
 
   void start(const AskedMessage& message);
+  /// Memory of messages that MPI has not yet is not touched from here on. Does not call MPI.
+  void let_go();
   /// Tells all other ranks why this one gives up, once.
   void say(const Error& why);
   [[nodiscard]] bool has_said() const { return has_spoken_ && words_.empty(); }
@@ -99,7 +101,7 @@ class MessagesUnderWay {
   std::list<Message> sent_;
   std::vector<std::list<Message>> received_;  ///< by rank
   std::size_t received_count_ = 0;
-  bool has_spoken_ = false;
+  bool has_spoken_ = false, has_let_go_ = false;
   std::list<Spoken> words_;
   std::vector<std::pair<int, std::string>> problems_;  ///< not told yet
   unsigned looks_ = 0;

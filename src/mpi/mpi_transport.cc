@@ -66,9 +66,11 @@ std::string MpiTransport::awaited(MessageNumber message) {
                      asked.is_sent ? "receive" : "send", asked.size(), asked.tag);
 }
 
+// The caller frees the memory of messages then, some of which may be about to be started.
 void MpiTransport::abort(const std::string& why, ErrorCode code) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(calling_, mutex_);
   if (aborted_) return;
+  in_mpi_->let_go();
   aborted_.emplace(code, why.empty() ? "no reason was given" : why);
   asked_.clear();
 }
