@@ -28,7 +28,6 @@ InternodeMember::InternodeMember(const Library& library, Handle comm, int rank,
     : library_(library),
       comm_(comm),
       rank_(rank),
-      size_(static_cast<int>(nodes.size())),
       node_(nodes[static_cast<std::size_t>(rank)]),
       nodes_(nodes),
       is_node_by_node_(are_node_by_node(nodes_)),
@@ -51,10 +50,10 @@ std::unique_ptr<Communicator> InternodeMember::meet(Seconds timeout) {
   if (library_.real.Comm_split(comm_, 0, rank_, &between_) != kSuccess)
     fail(ErrorCode::communicator, "MPI makes no communicator for messages between nodes",
          "it has refused to", "Look at what MPI says.");
-  made_ = std::make_unique<MpiTransport>(library_, library_.handle(between_), rank_, size_);
+  made_ = std::make_unique<MpiTransport>(library_, library_.handle(between_), rank_, size());
   messages_ = made_.get();
   return std::make_unique<Communicator>(
-      bootstrap_by_functions(rounds_over(*messages_), rank_, size_),
+      bootstrap_by_functions(rounds_over(*messages_), rank_, size()),
       CommunicatorOptions{.node = node_, .timeout = timeout});
 }
 
@@ -70,7 +69,7 @@ std::unique_ptr<Collectives> InternodeMember::collectives(
 void InternodeMember::tell_counts(const std::vector<Count>& mine,
                                   const std::function<void()>& wait) {
   if (mine.empty()) return;
-  told_.resize(mine.size() * static_cast<std::size_t>(size_));
+  told_.resize(mine.size() * static_cast<std::size_t>(size()));
   const int bytes = static_cast<int>(mine.size() * sizeof(Count));
   Handle request = 0;
   int flag = 0;

@@ -56,9 +56,14 @@ class InternodeMember {
   void free_messages() noexcept;
 
  private:
+  /// All nodes have equally many.
+  [[nodiscard]] int size() const {
+    return nodes_.count() * static_cast<int>(nodes_.ranks_on(0).size());
+  }
+
   const Library& library_;
   Handle comm_;
-  int rank_, size_;
+  int rank_;
   std::string node_;
   Nodes nodes_;
   bool is_node_by_node_;

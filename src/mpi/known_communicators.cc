@@ -38,10 +38,19 @@ void KnownCommunicators::begin(Arena& arena, std::vector<std::string> nodes) {
   library_.real.Comm_create_keyval(&copy_no_attribute, &forget_attribute, &keyval_, this);
 }
 
+// A member that ends may call MPI, which may come back to forget() for communicators that the
+// program has freed before.
 void KnownCommunicators::end() noexcept {
-  const std::scoped_lock lock(mutex_);
-  for (Seen* const each : all_) each->member.reset();
+  while (const auto member = take_any_member()) {
+  }
   streams_.clear();
+}
+
+std::unique_ptr<Member> KnownCommunicators::take_any_member() {
+  const std::scoped_lock lock(mutex_);
+  for (Seen* const each : all_)
+    if (each->member != nullptr) return std::move(each->member);
+  return nullptr;
 }
 
 Result KnownCommunicators::forget_attribute(Handle /*comm*/, int /*keyval*/, void* value,
@@ -56,8 +65,10 @@ void KnownCommunicators::forget(Seen* seen) noexcept {
     ends_(*seen->member);
     if (seen->member->internode() != nullptr) seen->member->internode()->free_messages();
   }
-  const std::scoped_lock lock(mutex_);
-  all_.erase(seen);
+  {
+    const std::scoped_lock lock(mutex_);
+    all_.erase(seen);
+  }
   delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
 }
 

@@ -57,6 +57,7 @@ class KnownCommunicators {
   [[nodiscard]] std::unique_ptr<Member> invite(Handle comm, Seat seat);
   [[nodiscard]] std::unique_ptr<Member> invite_nodes(Handle comm, Seat seat,
                                                      const std::vector<std::string>& nodes);
+  [[nodiscard]] std::unique_ptr<Member> take_any_member();
   void forget(Seen* seen) noexcept;
   static Result forget_attribute(Handle comm, int keyval, void* value, void* self);
 

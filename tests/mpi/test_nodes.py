@@ -5,6 +5,7 @@ The nodes are parts of one computer, which POLYPATH_NODE tells apart.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +41,20 @@ class Nodes:
             LD_PRELOAD=preload, STANDIN_MACHINE=self.machine, POLYPATH_STATS="1", **more,
         )  # fmt: skip
 
+    def pairs(self, *command: str | Path, behind: str = "", **more: str) -> Outcome:
+        """Run a program on two nodes: by two ranks on each, if ranks may share processors."""
+        count, node = (4, "RANK / 2") if self.shares_processors else (2, "RANK")
+        return self.ranks(count, node, *command, behind=behind, **more)
+
+    @property
+    def shares_processors(self) -> bool:
+        """Ranks of MPICH wait for each other's processors."""
+        return self.library.name == "openmpi"
+
+    def need_many(self) -> None:
+        if not self.shares_processors:
+            pytest.skip("so many ranks of MPICH wait for each other's processors")
+
 
 @pytest.fixture(scope="session")
 def nodes(library: Library, preload: str) -> Nodes:
@@ -72,17 +87,22 @@ def assert_right(outcome: Outcome, *words: str) -> None:
 
 
 @pytest.mark.parametrize("memory", ["device", "mixed", "sides", "host"])
-@pytest.mark.parametrize(("ranks", "of_node"), [(4, 2), (8, 4), (3, 1)])
+@pytest.mark.parametrize(
+    ("ranks", "of_node", "calls"), [(2, 1, 60), (3, 1, 60), (4, 2, 60), (8, 4, 20)]
+)
 def test_every_byte_is_right(
-    nodes: Nodes, collectives: Path, memory: str, ranks: int, of_node: int
+    nodes: Nodes, collectives: Path, memory: str, ranks: int, of_node: int, calls: int
 ) -> None:
-    outcome = nodes.ranks(ranks, f"RANK / {of_node}", collectives, str(ranks), "60", memory)
+    if ranks > 2:
+        nodes.need_many()
 
-    assert_right(outcome, "60")
+    outcome = nodes.ranks(ranks, f"RANK / {of_node}", collectives, str(ranks), str(calls), memory)
+
+    assert_right(outcome, str(calls))
 
 
 def test_all_operations_are_of_polypath(nodes: Nodes, collectives: Path) -> None:
-    outcome = nodes.ranks(4, "RANK / 2", collectives, "5", "150", "device")
+    outcome = nodes.pairs(collectives, "5", "150", "device")
 
     assert_right(outcome, "150")
     for operation in OURS:
@@ -90,14 +110,14 @@ def test_all_operations_are_of_polypath(nodes: Nodes, collectives: Path) -> None
 
 
 def test_large_calls_are_right(nodes: Nodes, collectives: Path) -> None:
-    outcome = nodes.ranks(4, "RANK / 2", collectives, "11", "60", "device", "400000")
+    outcome = nodes.pairs(collectives, "11", "40", "device", "400000")
 
-    assert_right(outcome, "60")
+    assert_right(outcome, "40")
 
 
 @pytest.mark.parametrize("memory", ["device", "mixed", "host"])
 def test_calls_that_do_not_block_are_right(nodes: Nodes, collectives: Path, memory: str) -> None:
-    outcome = nodes.ranks(4, "RANK / 2", collectives, "6", "40", memory, "3000", "4")
+    outcome = nodes.pairs(collectives, "6", "40", memory, "3000", "4")
 
     assert_right(outcome, "40")
 
@@ -105,6 +125,8 @@ def test_calls_that_do_not_block_are_right(nodes: Nodes, collectives: Path, memo
 def test_ranks_that_take_turns_on_the_nodes_have_what_needs_no_order(
     nodes: Nodes, collectives: Path
 ) -> None:
+    nodes.need_many()
+
     outcome = nodes.ranks(4, "RANK % 2", collectives, "5", "150", "device")
 
     assert_right(outcome, "150")
@@ -113,6 +135,8 @@ def test_ranks_that_take_turns_on_the_nodes_have_what_needs_no_order(
 
 
 def test_nodes_of_different_numbers_of_ranks_are_mpis(nodes: Nodes, sums: Path) -> None:
+    nodes.need_many()
+
     outcome = nodes.ranks(3, "RANK / 2", sums, "device", "5")
 
     assert_right(outcome)
@@ -120,10 +144,10 @@ def test_nodes_of_different_numbers_of_ranks_are_mpis(nodes: Nodes, sums: Path) 
     assert outcome.mpi_calls("allreduce", "MPI by the host: the ranks are not all") == 3 * 5
 
 
-def test_ranks_of_one_node_among_several_have_calls_in_it(
-    nodes: Nodes, collectives: Path
-) -> None:
+def test_ranks_of_one_node_among_several_have_calls_in_it(nodes: Nodes, collectives: Path) -> None:
     """Communicators of even ranks and of odd ones have one node each here."""
+    nodes.need_many()
+
     outcome = nodes.ranks(4, "RANK % 2", collectives, "8", "90", "device")
 
     assert_right(outcome, "90")
@@ -133,28 +157,31 @@ def test_ranks_of_one_node_among_several_have_calls_in_it(
 def test_programs_with_memory_of_the_host_are_seldom_asked(
     nodes: Nodes, sums: Path, tool: str
 ) -> None:
-    outcome = nodes.ranks(4, "RANK / 2", sums, "host", "1000", behind=tool)
+    outcome = nodes.pairs(sums, "host", "1000", behind=tool)
 
     assert_right(outcome)
     assert "calls by" not in outcome.errors
     # Eight calls at first, then polls after 8, 16, …, 256 calls, and after 256 more each time.
-    assert outcome.errors.count(f"tool: {8 + 6 + 2} votes") == 4, outcome.errors
+    told = re.findall(r"tool: (\d+) votes", outcome.errors)
+    assert set(told) == {str(8 + 6 + 2)}, outcome.errors
 
 
 def test_ranks_that_turn_to_memory_of_gpus_are_served_from_the_next_poll_on(
     nodes: Nodes, sums: Path
 ) -> None:
-    outcome = nodes.ranks(4, "RANK / 2", sums, "turned", "50")
+    outcome = nodes.pairs(sums, "turned", "50")
 
     assert_right(outcome)
     by_polypath = outcome.mpi_calls("allreduce", "Polypath")
-    assert by_polypath == 4 * (100 - 64), outcome.errors
-    assert outcome.mpi_calls("allreduce", "MPI by the host: not all ranks passed") == 4 * 14
+    by_host = outcome.mpi_calls("allreduce", "MPI by the host: not all ranks passed")
+    assert by_polypath / (100 - 64) == by_host / 14 > 0, outcome.errors
 
 
 def test_a_rank_that_stops_in_a_call_is_named_at_all_others(
     nodes: Nodes, sums: Path, tool: str, tmp_path: Path
 ) -> None:
+    nodes.need_many()
+
     outcome = nodes.ranks(
         4, "RANK / 2", sums, "until", tmp_path, "3",
         behind=tool, STOPPED_RANK="3", STOPPED_AFTER="300", POLYPATH_COMMUNICATOR_TIMEOUT=SECONDS,
@@ -166,9 +193,8 @@ def test_a_rank_that_stops_in_a_call_is_named_at_all_others(
     assert all("rank 3" in line or "Rank 3" in line for line in named), outcome.errors
 
 
-def test_an_error_of_one_gpu_is_told_to_all_nodes(
-    nodes: Nodes, sums: Path, tmp_path: Path
-) -> None:
+def test_an_error_of_one_gpu_is_told_to_all_nodes(nodes: Nodes, sums: Path, tmp_path: Path) -> None:
+    nodes.need_many()
     fails = 'test "' + RANK + '" != 1 || export STANDIN_FAIL=cuEventQuery:40-; exec "$@"'
 
     outcome = nodes.ranks(4, "RANK / 2", "sh", "-c", fails, "sh", sums, "until", tmp_path, "4")
@@ -183,7 +209,7 @@ def test_a_killed_rank_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
     program = nodes.library.compile(tmp_path / "killed", SOURCES / "killed.c",
                                     SOURCES / "memory.c")  # fmt: skip
 
-    outcome = nodes.ranks(4, "RANK / 2", program)
+    outcome = nodes.pairs(program)
 
     assert outcome.status != 0
     assert "end" not in outcome.output.split()

@@ -1,9 +1,9 @@
 /* nodes host CALLS           sums in memory of the host
    nodes device CALLS         sums in memory of GPUs
    nodes turned CALLS         CALLS sums in memory of the host, then as many in memory of GPUs
-   nodes until FOLDER ERRORS  sums in memory of GPUs until one is an error. Each rank leaves a file in
-                              the folder then; rank 0 ends all once there are so many
-   Rank 0 prints "right" if all sums are. */
+   nodes until FOLDER ERRORS  sums in memory of GPUs until one is an error. Each rank leaves a file
+   in the folder then; rank 0 ends all once there are so many Rank 0 prints "right" if all sums are.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
