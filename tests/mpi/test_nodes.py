@@ -102,9 +102,9 @@ def test_every_byte_is_right(
 
 
 def test_all_operations_are_of_polypath(nodes: Nodes, collectives: Path) -> None:
-    outcome = nodes.pairs(collectives, "5", "150", "device")
+    outcome = nodes.pairs(collectives, "5", "250", "device")
 
-    assert_right(outcome, "150")
+    assert_right(outcome, "250")
     for operation in OURS:
         assert outcome.mpi_calls(operation, "Polypath") > 0, operation + outcome.errors
 
