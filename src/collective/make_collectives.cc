@@ -8,7 +8,6 @@
 #include "collective/rank/node_collectives.h"
 
 namespace polypath {
-namespace {
 
 // The nodes' machines may differ, and pieces may not.
 Bytes agreed_piece(Communicator& communicator, const Machine& machine) {
@@ -21,8 +20,6 @@ Bytes agreed_piece(Communicator& communicator, const Machine& machine) {
   }
   return most;
 }
-
-}  // namespace
 
 std::string gpu_of(const Communicator& communicator, const std::string& named) {
   if (!named.empty()) return named;

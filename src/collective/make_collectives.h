@@ -14,6 +14,9 @@ namespace polypath {
 /// of its node.
 std::string gpu_of(const Communicator& communicator, const std::string& named);
 
+/// The largest of the ranks' piece_between_nodes(). All ranks of the communicator call it.
+Bytes agreed_piece(Communicator& communicator, const Machine& machine);
+
 /// All ranks make theirs at the same time. `gpu` is this rank's, as of gpu_of(). `host` is the name
 /// or address by which other nodes reach this one; empty: found (transport.h). Errors: those of
 /// NodeCollectives or InternodeCollectives, of the communicator and of transport_by_tcp.

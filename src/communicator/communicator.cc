@@ -13,7 +13,7 @@
 namespace polypath {
 
 CommunicatorOptions communicator_options(const Settings& settings) {
-  return {.node = {}, .timeout = Seconds{settings.communicator_timeout}};
+  return {.node = settings.node, .timeout = Seconds{settings.communicator_timeout}};
 }
 
 Communicator::Communicator(std::unique_ptr<Bootstrap> bootstrap, CommunicatorOptions options)

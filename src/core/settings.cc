@@ -234,6 +234,9 @@ std::vector<Entry> entries_of_the_process() {
       number("POLYPATH_COMMUNICATOR_TIMEOUT", &Settings::communicator_timeout, 0.001, 1e6,
              "seconds after which a collective that is not over becomes an error that names the "
              "ranks that have not come"),
+      text("POLYPATH_NODE", &Settings::node,
+           "name of this process's node for collectives of ranks: processes of another name are on "
+           "another node, so that several nodes can be tried on one computer; empty = found"),
       text("POLYPATH_TUNED", &Settings::tuned,
            "file written by 'polypath tune' whose plans are used where it has them"),
       choice("POLYPATH_LOG", &Settings::log_level, {"off", "error", "warning", "info", "debug"},

@@ -46,6 +46,7 @@ struct Settings {
   bool ledger = true;                  ///< POLYPATH_LEDGER
   std::string ledger_folder;           ///< POLYPATH_LEDGER_FOLDER
   double communicator_timeout = 600;   ///< POLYPATH_COMMUNICATOR_TIMEOUT, in seconds
+  std::string node;                    ///< POLYPATH_NODE; empty: found
   std::string tuned;                   ///< POLYPATH_TUNED
   std::string log_level = "warning";   ///< POLYPATH_LOG
   StatisticsTarget statistics;         ///< POLYPATH_STATS

@@ -10,10 +10,13 @@ namespace {
 
 const char* reason_of(Fate fate) {
   constexpr std::array<const char*, kFates> kReasons = {
-      "", "another rank passes memory of the host, or another kind of call",
+      "",
+      "another rank passes memory of the host, or another kind of call",
       "Polypath has no such operation, type or reduction",
       "memory of another GPU than in earlier calls",
-      "the ranks are not all on this computer, under Polypath, with a GPU each"};
+      "the ranks are not all under Polypath, with a GPU each, as many on each computer",
+      "Polypath has no such call among several computers",
+      "not all ranks passed memory of GPUs before; those of several computers ask again later"};
   return kReasons[static_cast<std::size_t>(fate)];
 }
 

@@ -17,8 +17,10 @@ enum class Fate {
   other_kind,    ///< we have no such operation, type or reduction
   other_gpu,     ///< the memory is on another GPU than in earlier calls
   communicator,  ///< the communicator is none that we serve
+  among_nodes,   ///< we have no such call if the ranks are on several nodes
+  quiet,         ///< of several nodes, whose ranks do not ask each other for a while
 };
-inline constexpr int kFates = 5;
+inline constexpr int kFates = 7;
 
 struct CountedCalls {
   Operation operation = Operation::all_reduce;

@@ -1,6 +1,8 @@
 #include "mpi/known_communicators.h"
 
+#include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,15 +32,25 @@ KnownCommunicators::KnownCommunicators(const Library& library, std::function<voi
 
 KnownCommunicators::~KnownCommunicators() = default;
 
-void KnownCommunicators::begin(Arena& arena) {
+void KnownCommunicators::begin(Arena& arena, std::vector<std::string> nodes) {
   arena_ = &arena;
+  nodes_ = std::move(nodes);
   library_.real.Comm_create_keyval(&copy_no_attribute, &forget_attribute, &keyval_, this);
 }
 
+// A member that ends may call MPI, which may come back to forget() for communicators that the
+// program has freed before.
 void KnownCommunicators::end() noexcept {
-  const std::scoped_lock lock(mutex_);
-  for (Seen* const each : all_) each->member.reset();
+  while (const auto member = take_any_member()) {
+  }
   streams_.clear();
+}
+
+std::unique_ptr<Member> KnownCommunicators::take_any_member() {
+  const std::scoped_lock lock(mutex_);
+  for (Seen* const each : all_)
+    if (each->member != nullptr) return std::move(each->member);
+  return nullptr;
 }
 
 Result KnownCommunicators::forget_attribute(Handle /*comm*/, int /*keyval*/, void* value,
@@ -49,9 +61,14 @@ Result KnownCommunicators::forget_attribute(Handle /*comm*/, int /*keyval*/, voi
 
 void KnownCommunicators::forget(Seen* seen) noexcept {
   ++freed_;
-  if (seen->member != nullptr) ends_(*seen->member);
-  const std::scoped_lock lock(mutex_);
-  all_.erase(seen);
+  if (seen->member != nullptr) {
+    ends_(*seen->member);
+    if (seen->member->internode() != nullptr) seen->member->internode()->free_messages();
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    all_.erase(seen);
+  }
   delete seen;  // NOLINT(cppcoreguidelines-owning-memory): MPI has kept it
 }
 
@@ -99,21 +116,53 @@ std::unique_ptr<KnownCommunicators::Seen> KnownCommunicators::look_at(Handle com
   real.Comm_test_inter(comm, &is_inter);
   real.Comm_size(comm, &seat.size);
   real.Comm_rank(comm, &seat.rank);
-  if (is_inter != 0 || seat.size < 2 || seat.size > kMostRanks || !is_of_world(comm, seat.size))
-    return made;
-  Invitation invitation;
-  if (seat.rank == 0) invitation = {.block = arena_->take(), .number = unique_number()};
-  real.Bcast(&invitation, sizeof invitation, library_.byte, 0, comm);
-  if (invitation.block >= 0)
-    made->member = std::make_unique<Member>(library_, seat, *arena_, streams_, invitation);
+  if (is_inter != 0 || seat.size < 2) return made;
+  std::vector<std::string> nodes;
+  for (const int rank : ranks_in_job(comm, seat.size))
+    nodes.push_back(nodes_[static_cast<std::size_t>(rank)]);
+  if (nodes.size() != static_cast<std::size_t>(seat.size)) return made;
+  const bool is_one = std::all_of(nodes.begin(), nodes.end(),
+                                  [&](const std::string& node) { return node == nodes.front(); });
+  made->member = is_one ? invite(comm, seat) : invite_nodes(comm, seat, nodes);
   return made;
 }
 
+std::unique_ptr<Member> KnownCommunicators::invite(Handle comm, Seat seat) {
+  if (seat.size > kMostRanks) return nullptr;
+  Invitation invitation;
+  if (seat.rank == 0) invitation = {.block = arena_->take(), .number = unique_number()};
+  library_.real.Bcast(&invitation, sizeof invitation, library_.byte, 0, comm);
+  if (invitation.block < 0) return nullptr;
+  return std::make_unique<Member>(library_, MemberPlace{.seat = seat, .in_node = seat}, *arena_,
+                                  streams_, invitation);
+}
+
+// Each node has a block of its own, or none is used.
+std::unique_ptr<Member> KnownCommunicators::invite_nodes(Handle comm, Seat seat,
+                                                         const std::vector<std::string>& names) {
+  auto internode = std::make_unique<InternodeMember>(library_, comm, seat.rank, names);
+  const Nodes& nodes = internode->nodes();
+  const std::vector<int>& beside = nodes.ranks_on(nodes.of(seat.rank));
+  for (int node = 0; node < nodes.count(); ++node)
+    if (nodes.ranks_on(node).size() != beside.size()) return nullptr;
+  if (beside.size() > kMostRanks) return nullptr;
+  const Seat in_node{.rank = nodes.local_rank(seat.rank), .size = static_cast<int>(beside.size())};
+  const Count mine = in_node.rank == 0 ? arena_->take() : 0;
+  std::vector<Count> all(names.size());
+  library_.real.Allgather(&mine, sizeof mine, library_.byte, all.data(), sizeof mine, library_.byte,
+                          comm);
+  if (std::any_of(all.begin(), all.end(), [](Count block) { return block < 0; })) {
+    if (in_node.rank == 0 && mine >= 0) arena_->leave(static_cast<int>(mine), 1);
+    return nullptr;
+  }
+  const Invitation invitation{.block = all[static_cast<std::size_t>(beside.front())]};
+  MemberPlace place{.seat = seat, .in_node = in_node, .internode = std::move(internode)};
+  return std::make_unique<Member>(library_, std::move(place), *arena_, streams_, invitation);
+}
+
 // Processes that were started later have a world of their own.
-bool KnownCommunicators::is_of_world(Handle comm, int size) const {
+std::vector<int> KnownCommunicators::ranks_in_job(Handle comm, int size) const {
   const Functions& real = library_.real;
-  int ranks = 0;
-  real.Comm_size(library_.world, &ranks);
   Handle group = 0, world = 0;
   real.Comm_group(comm, &group);
   real.Comm_group(library_.world, &world);
@@ -123,9 +172,9 @@ bool KnownCommunicators::is_of_world(Handle comm, int size) const {
                              there.data());
   real.Group_free(&group);
   real.Group_free(&world);
-  for (const int rank : there)
-    if (rank < 0 || rank >= ranks) return false;
-  return true;
+  std::erase_if(there,
+                [&](int rank) { return rank < 0 || rank >= static_cast<int>(nodes_.size()); });
+  return there;
 }
 
 }  // namespace polypath::mpi

@@ -6,7 +6,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "mpi/member.h"
 
@@ -22,8 +24,9 @@ class KnownCommunicators {
   KnownCommunicators& operator=(const KnownCommunicators&) = delete;
   ~KnownCommunicators();
 
-  /// The ranks of the job share it. After MPI is initialised; once.
-  void begin(Arena& arena);
+  /// The ranks of this node share the arena. `nodes[r]` is the node of rank r of the job. After MPI
+  /// is initialised; once.
+  void begin(Arena& arena, std::vector<std::string> nodes);
   /// MPI is about to end: so do all members.
   void end() noexcept;
 
@@ -49,14 +52,20 @@ class KnownCommunicators {
 
   [[nodiscard]] Seen* seen_if_any(Handle comm);
   [[nodiscard]] std::unique_ptr<Seen> look_at(Handle comm);
-  [[nodiscard]] bool is_of_world(Handle comm, int size) const;
+  /// The ranks of a communicator in the job; fewer, if some are not of it.
+  [[nodiscard]] std::vector<int> ranks_in_job(Handle comm, int size) const;
+  [[nodiscard]] std::unique_ptr<Member> invite(Handle comm, Seat seat);
+  [[nodiscard]] std::unique_ptr<Member> invite_nodes(Handle comm, Seat seat,
+                                                     const std::vector<std::string>& nodes);
+  [[nodiscard]] std::unique_ptr<Member> take_any_member();
   void forget(Seen* seen) noexcept;
   static Result forget_attribute(Handle comm, int keyval, void* value, void* self);
 
   const Library& library_;
   CallStreams streams_;
   std::function<void(Member&)> ends_;
-  Arena* arena_ = nullptr;  ///< null: there is no member
+  Arena* arena_ = nullptr;          ///< null: there is no member
+  std::vector<std::string> nodes_;  ///< of the job's ranks
   int keyval_ = -1;
   std::atomic<std::uint64_t> freed_{0};  ///< communicators: handles may mean others since
   std::mutex mutex_;                     ///< guards the member below

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -13,7 +10,6 @@
 #include "core/log.h"
 #include "core/plain_memory.h"
 #include "mpi/bottom.h"
-#include "mpi/job.h"
 
 namespace polypath::mpi {
 namespace {
@@ -28,69 +24,50 @@ bool has_memory(const Library& library, const Side& side) {
   return false;
 }
 
+bool has(const Member& member, Operation operation) {
+  return member.internode() == nullptr || member.internode()->has(operation);
+}
+
+// Calls of several nodes that do not block are MPI's: messages go while the ranks are in a call.
+Member* of_one_node(Member* member) {
+  return member == nullptr || member->internode() != nullptr ? nullptr : member;
+}
+
 }  // namespace
 
-Layer::Layer(Library library, Open open, GpuOf ask)
+Layer::Layer(Library library, Open open, GpuOf ask, std::string node)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
+      job_(std::move(node)),
       communicators_(library_, [this](Member& member) { end(member); }),
       nonblocking_(library_, open_, gpu_of_, turns_, counts_),
       persistent_(library_, open_, gpu_of_, nonblocking_),
       windows_(
           library_, open_, gpu_of_,
-          [this](Handle comm) { return communicators_.member_of(comm) != nullptr; },
+          [this](Handle comm) {
+            const Member* const member = communicators_.member_of(comm);
+            return member != nullptr && member->internode() == nullptr;
+          },
           [this] { go_on(); }) {}
 
 Result Layer::init(bool joins, const std::function<Result()>& make) {
-  const std::string job = this_job();
-  if (!job.empty()) presence_.emplace("mpi-" + job, getpid(), joins);
+  job_.enter(joins);
   const Result result = make();
   if (result == kSuccess) meet();
   return result;
 }
 
 void Layer::meet() {
-  int ranks = 0;
-  library_.real.Comm_size(library_.world, &ranks);
-  if (presence_ && !presence_->is_complete(ranks)) return;
-  if (!presence_ && ranks > 1) return;
-  if (!share_arena()) arena_.reset();
-  int rank = 0;
-  library_.real.Comm_rank(library_.world, &rank);
-  if (rank == 0 && presence_) presence_->forget();
-  if (arena_) communicators_.begin(*arena_);
+  if (job_.meet(library_)) communicators_.begin(*job_.arena(), job_.nodes());
   note_made(library_.world);
-}
-
-// Rank 0 makes it. All ranks have it, or none uses it.
-bool Layer::share_arena() {
-  const Functions& real = library_.real;
-  int rank = 0, ranks = 0;
-  real.Comm_rank(library_.world, &rank);
-  real.Comm_size(library_.world, &ranks);
-  SharedPages::Name name;
-  const auto try_to = [&](auto action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      log(LogLevel::info, std::string("MPI's collectives are left to it: ") + error.what());
-    }
-  };
-  if (rank == 0) try_to([&] { name = arena_.emplace(Arena::make()).name(); });
-  real.Bcast(&name, sizeof name, library_.byte, 0, library_.world);
-  if (rank != 0 && name.file >= 0) try_to([&] { arena_.emplace(Arena::open(name)); });
-  const char mine = arena_ ? 1 : 0;
-  std::vector<char> have(static_cast<std::size_t>(ranks));
-  real.Allgather(&mine, 1, library_.byte, have.data(), 1, library_.byte, library_.world);
-  return std::accumulate(have.begin(), have.end(), 0) == ranks;
 }
 
 void Layer::finalize() noexcept {
   turns_.stop();
   windows_.end();
   communicators_.end();
-  if (presence_ && !arena_) presence_->forget();
+  job_.leave();
 }
 
 // MPI frees a communicator once its calls are over.
@@ -105,10 +82,12 @@ bool Layer::is_plain_call(Handle comm, const void* send, const void* receive) {
   };
   if (!is_plain(receive) || !(send == receive || is_plain(send))) return false;
   if (nonblocking_.any()) return false;
-  if (!arena_) return true;
+  if (job_.arena() == nullptr) return true;
   Member* member = nullptr;
   if (!communicators_.is_latest(comm, member)) return false;
-  return member == nullptr || member->announcements().announce_host();
+  if (member == nullptr) return true;
+  if (member->internode() == nullptr) return member->announcements().announce_host();
+  return member->is_out() || member->internode()->ballot().pass_host();
 }
 
 void Layer::note_made(Handle comm) {
@@ -128,16 +107,15 @@ Layer::Passed Layer::passed(const Call& call, const Member* member) const {
   if (!sent && !received)
     return {.buffers = on_host || is_empty(call) ? Buffers::host : Buffers::none};
   const int gpu = received.value_or(sent.value_or(-1));
-  Passed passed{.buffers = Buffers::device, .gpu = gpu, .fate = Fate::communicator};
-  if (member == nullptr || member->is_out()) return passed;
-  if (!member->is_at(gpu) || sent.value_or(gpu) != gpu) {
-    passed.fate = Fate::other_gpu;
-  } else if (on_host || !is_ours(library_, call)) {
-    passed.fate = Fate::other_kind;
-  } else {
-    passed = {.buffers = Buffers::ours, .gpu = gpu, .fate = Fate::mixed};
-  }
-  return passed;
+  if (member == nullptr || member->is_out())
+    return {.buffers = Buffers::device, .gpu = gpu, .fate = Fate::communicator};
+  if (!member->is_at(gpu) || sent.value_or(gpu) != gpu)
+    return {.buffers = Buffers::device, .gpu = gpu, .fate = Fate::other_gpu};
+  if (on_host || !is_ours(library_, call))
+    return {.buffers = Buffers::device, .gpu = gpu, .fate = Fate::other_kind};
+  if (!has(*member, call.operation))
+    return {.buffers = Buffers::device, .gpu = gpu, .fate = Fate::among_nodes};
+  return {.buffers = Buffers::ours, .gpu = gpu, .fate = Fate::mixed};
 }
 
 // A rank may be held up by a message that this one sends: MPI sends on while it is asked something.
@@ -162,7 +140,9 @@ Result Layer::collective(const Call& call, const RealCall& real) {
   if (member != nullptr) {
     const auto wait = [this] { go_on(); };
     while (nonblocking_.any() && nonblocking_.has_not_begun(*member)) wait();
-    if (is_asked(mine.buffers)) {
+    if (member->internode() != nullptr) {
+      if (const auto result = run_among_nodes(*member, call, mine)) return *result;
+    } else if (is_asked(mine.buffers)) {
       if (const auto result = run_if_ours(*member, call, mine)) return *result;
       if (member->is_out()) mine.fate = Fate::communicator;
     } else {
@@ -176,8 +156,13 @@ Result Layer::collective(const Call& call, const RealCall& real) {
 
 std::optional<Result> Layer::run_if_ours(Member& member, const Call& call, const Passed& mine) {
   try {
+    const auto wait = [this] { go_on(); };
+    if (member.internode() != nullptr) {
+      member.meet_nodes(call, mine.gpu, open_, wait);
+      if (member.is_out()) return std::nullopt;
+    }
     OwnCall own(member, call, mine.gpu, open_);
-    own.announce(turns_, mine.buffers, [this] { go_on(); });
+    own.announce(turns_, mine.buffers, wait);
     while (own.state() == Turn::State::waiting) go_on();
     if (own.state() == Turn::State::mpis) return std::nullopt;
     own.await();
@@ -185,14 +170,30 @@ std::optional<Result> Layer::run_if_ours(Member& member, const Call& call, const
     return kSuccess;
   } catch (const Error& problem) {
     member.abort(problem.what());
+    if (member.internode() != nullptr) member.internode()->tell_others();
     return error(call, problem.what());
   }
+}
+
+std::optional<Result> Layer::run_among_nodes(Member& member, const Call& call, Passed& mine) {
+  if (member.is_out()) {  // at all ranks
+    mine.fate = Fate::communicator;
+    return std::nullopt;
+  }
+  const auto verdict = member.internode()->ballot().decide(mine.buffers, [this] { go_on(); });
+  if (verdict == Ballot::Verdict::ours) {
+    if (const auto result = run_if_ours(member, call, mine)) return result;
+    mine.fate = Fate::communicator;
+  } else if (verdict == Ballot::Verdict::quiet && mine.buffers == Buffers::ours) {
+    mine.fate = Fate::quiet;
+  }
+  return std::nullopt;
 }
 
 // The host's memory is MPI's at once, unless calls before it have not been begun. This must not
 // wait for other ranks, and so looks at no communicator.
 Result Layer::begin(const Call& call, RealStart start, void* request) {
-  Member* const member = communicators_.member_if_any(call.comm);
+  Member* const member = of_one_node(communicators_.member_if_any(call.comm));
   Passed mine = passed(call, member);
   if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
   const bool is_behind =
@@ -231,11 +232,11 @@ bool Layer::agree(Member& member, const Call& call, const Passed& mine) {
 
 // To make a call may take as long as other ranks do; to start it must not.
 Result Layer::make_persistent(const Call& call, const RealStart& start, void* request) {
-  Member* const member = communicators_.member_of(call.comm);
+  Member* const member = of_one_node(communicators_.member_of(call.comm));
   const Passed mine = passed(call, member);
   try {
     if (member != nullptr && agree(*member, call, mine) &&
-        persistent_.make_ours(*arena_, *member, member->seat(), call, mine.gpu, request))
+        persistent_.make_ours(*job_.arena(), *member, member->seat(), call, mine.gpu, request))
       return kSuccess;
     if (mine.gpu < 0 || library_.takes_gpu_memory())
       return start(call.send.memory, call.receive.memory, request);

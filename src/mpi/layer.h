@@ -12,10 +12,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
-#include "communicator/bootstrap/presence.h"
 #include "mpi/counts.h"
 #include "mpi/known_communicators.h"
+#include "mpi/node_of_job.h"
 #include "mpi/nonblocking.h"
 #include "mpi/own_call.h"
 #include "mpi/persistent.h"
@@ -44,7 +45,8 @@ class RealCall {
 /// Thread-safe as far as MPI is.
 class Layer {
  public:
-  Layer(Library library, Open open, GpuOf ask);
+  /// `node`: what this process's node is called; empty: found.
+  Layer(Library library, Open open, GpuOf ask, std::string node = {});
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -82,7 +84,6 @@ class Layer {
 
  private:
   void meet();
-  [[nodiscard]] bool share_arena();
   /// What this rank passes in a call.
   struct Passed {
     Buffers buffers = Buffers::none;
@@ -97,6 +98,9 @@ class Layer {
                                                   const Passed& mine);
   /// Whether all ranks pass memory of GPUs in a call that we have, and have joined.
   [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
+  /// The same among several nodes, where the host's memory is told to nobody in the node.
+  [[nodiscard]] std::optional<Result> run_among_nodes(Member& member, const Call& call,
+                                                      Passed& mine);
   [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
   void end(Member& member) noexcept;
@@ -104,14 +108,13 @@ class Layer {
   Library library_;
   Open open_;
   GpuOf gpu_of_;
+  NodeOfJob job_;
   Counts counts_;
   KnownCommunicators communicators_;
   Turns turns_;
   NonblockingCalls nonblocking_;
   PersistentCalls persistent_;
   Windows windows_;
-  std::optional<RankPresence> presence_;
-  std::optional<Arena> arena_;  ///< if all ranks of the job are on this computer, under Polypath
 };
 
 }  // namespace polypath::mpi

@@ -51,6 +51,7 @@ struct Library {
   Abi abi = Abi::open_mpi;
   Functions real;
   Handle world = 0, self = 0, byte = 0;
+  Handle integer = 0;          ///< MPI_INT
   Handle no_communicator = 0;  ///< MPI_COMM_NULL
   Handle sum = 0, product = 0, maximum = 0, minimum = 0;
   void* in_place = nullptr;

@@ -1,40 +1,21 @@
 #include "mpi/member.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "communicator/bootstrap/bootstrap.h"
 #include "core/error.h"
 #include "core/ignore_errors.h"
-#include "core/user_folder.h"
+#include "core/log.h"
 
 namespace polypath::mpi {
 namespace {
 
-constexpr Seconds kTimeout{30};  // to join, once all ranks have said that they do
-// Programs wait for each other as long as they like: ranks that have ended are found without.
-constexpr Seconds kNoTimeout{1e8};
 constexpr std::size_t kMostRepeated = 4096;  // some KiB each
-
-// Where kernels cannot run, it is found before the first call. The addresses are not used; they say
-// that no rank is in place.
-std::vector<CollectiveCall> samples() {
-  constexpr Address kInput{1 << 12}, kOutput{1 << 20};
-  return {{.collective = Collective::all_gather,
-           .reduction = {.type = ElementType::uint8},
-           .elements = 1,
-           .input = kInput,
-           .output = kOutput},
-          {.collective = Collective::all_reduce,
-           .reduction = {.type = ElementType::float32},
-           .elements = 1,
-           .input = kInput,
-           .output = kOutput}};
-}
 
 // A call that needs nothing else than itself, if its addresses are the program's.
 bool is_repeatable(const Library& library, const Call& call) {
@@ -62,23 +43,34 @@ std::string key_of(const Call& call) {
 
 }  // namespace
 
-Member::Member(const Library& library, Seat seat, Arena& arena, CallStreams& streams,
+Member::Member(const Library& library, MemberPlace place, Arena& arena, CallStreams& streams,
                Invitation invitation)
     : library_(library),
-      seat_(seat),
+      place_(std::move(place)),
       arena_(arena),
       streams_(streams),
       invitation_(invitation),
-      announcements_(arena, arena.block(static_cast<int>(invitation.block)), seat.rank, seat.size) {
-}
+      announcements_(arena, arena.block(static_cast<int>(invitation.block)), place_.in_node.rank,
+                     place_.in_node.size) {}
 
 Member::~Member() {
+  leave();
+  arena_.leave(static_cast<int>(invitation_.block), place_.in_node.size);
+}
+
+// Messages of calls that have failed may still be MPI's, and their memory with them.
+void Member::leave() noexcept {
+  if (place_.internode != nullptr && place_.internode->is_busy()) {
+    log(LogLevel::warning, "memory of collectives stays in use: messages of MPI's do not end");
+    (void)owned_.release();
+  }
   owned_.reset();
-  arena_.leave(static_cast<int>(invitation_.block), seat_.size);
+  if (place_.internode != nullptr) place_.internode->give_up();
 }
 
 // In their turn all ranks are on their way to it.
 std::vector<Count> Member::exchange(const std::vector<Count>& mine) {
+  if (place_.internode != nullptr) return place_.internode->told_counts();
   constexpr int kSpins = 4096;
   return announcements_.exchange(mine, [this, spins = 0]() mutable {
     if (++spins % kSpins != 0) return;
@@ -87,83 +79,52 @@ std::vector<Count> Member::exchange(const std::vector<Count>& mine) {
   });
 }
 
-Member::Working::Working(const Surroundings& around, PlaceId place, StreamHandle in,
-                         std::unique_ptr<NodeCollectives> made)
-    : driver(around.driver),
-      gpu(place),
-      ranks(std::move(made)),
-      stream(in),
-      before(around.default_stream(place)),
-      scratch(around.driver, place) {}
-
-Member::Working::~Working() {
-  ranks->leave();
-  for (const EventHandle event : free_events) ignore_errors([&] { driver.destroy_event(event); });
-}
-
-EventHandle Member::Working::event() {
-  const std::scoped_lock lock(mutex);
-  if (free_events.empty()) return driver.create_event(gpu);
-  const EventHandle taken = free_events.back();
-  free_events.pop_back();
-  return taken;
-}
-
-// A rank without memory in the call has the GPU of its number, if it can.
-PlaceId Member::place_of(const Call& call, const Surroundings& around) const {
-  for (const Side* side : {&call.receive, &call.send}) {
-    if (side->memory == nullptr || side->memory == library_.in_place || side->parts == 0) continue;
-    const auto memory = around.driver.find_memory({reinterpret_cast<std::uintptr_t>(side->memory)});
-    if (memory && around.machine.place(memory->place).kind == PlaceKind::gpu) return memory->place;
+// Returns why it could not; nothing else is heard of an error.
+std::string Member::try_to_make(const Call& call, const Open& open) {
+  try {
+    owned_ = make_work(
+        {.library = library_, .place = place_, .streams = streams_, .invitation = invitation_},
+        call, open);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
   }
-  return usual_gpu(around, seat_.rank);
 }
 
-std::unique_ptr<Member::Working> Member::make(const Call& call, const Open& open) {
-  const std::string folder = fmt::format("{}/mpi-{:016x}", usual_user_folder(), invitation_.number);
-  auto bootstrap = bootstrap_by_file(folder, seat_.rank, seat_.size, kTimeout);
-  const Blob seen = said_of_gpus(open(GpusOf::process).names);
-  const Surroundings& around = open(gpus_for_ranks(bootstrap->all_gather(seen, kTimeout)));
-  const PlaceId gpu = place_of(call, around);
-  const std::vector<Blob> gpus = bootstrap->all_gather(around.machine.place(gpu).name, kTimeout);
-  CommunicatorOptions options;
-  options.timeout = kTimeout;
-  return std::make_unique<Working>(
-      around, gpu, streams_.of(around.driver, gpu, around.number_of(gpu)),
-      std::make_unique<NodeCollectives>(
-          around.driver, around.machine, without_other_gpus(around.settings, around.machine, gpus),
-          gpu, std::make_unique<Communicator>(std::move(bootstrap), options)));
+void Member::go_on_together(bool all_have_joined, int gpu, const std::string& problem) {
+  if (all_have_joined) {
+    if (gpu >= 0) gpu_ = gpu;
+    working_ = owned_.get();
+    return;
+  }
+  leave();
+  why_not_ = problem.empty() ? "another rank cannot take part" : problem;
+  is_out_ = true;
 }
 
 // All ranks join, or none does. What happens to those that have joined is not heard of here: they
 // go on to their first call before the others know.
 void Member::join(const Call& call, int gpu, const Open& open) {
-  std::unique_ptr<Working> made;
-  std::string problem = "another rank cannot take part";
-  try {
-    made = make(call, open);
-    for (const CollectiveCall& sample : samples()) made->ranks->prepare(sample);
-    made->ranks->set_timeout(kNoTimeout);
-  } catch (const Error& error) {
-    made.reset();
-    problem = error.what();
-  }
-  announcements_.note_joined(made != nullptr);
+  const std::string problem = try_to_make(call, open);
+  announcements_.note_joined(owned_ != nullptr);
   std::optional<bool> joined;
   while (!(joined = announcements_.have_joined()))
     std::this_thread::sleep_for(std::chrono::microseconds(20));
-  if (*joined) {
-    if (gpu >= 0) gpu_ = gpu;
-    owned_ = std::move(made);
-    working_ = owned_.get();
-    return;
+  go_on_together(*joined, gpu, problem);
+}
+
+void Member::meet_nodes(const Call& call, int gpu, const Open& open,
+                        const std::function<void()>& wait) {
+  if (working_ == nullptr && !is_out_) {
+    const std::string problem = try_to_make(call, open);
+    const bool have_all = place_.internode->ballot().all_say(owned_ != nullptr, wait);
+    go_on_together(have_all, gpu, problem);
   }
-  why_not_ = problem;
-  is_out_ = true;
+  if (!is_out_) place_.internode->tell_counts(counts_to_tell(library_, call, seat()), wait);
 }
 
 std::optional<EventHandle> Member::mark_default_stream() {
-  Working* const working = working_;
+  MemberWork* const working = working_;
   if (working == nullptr) return std::nullopt;
   const EventHandle mark = working->event();
   working->driver.record(mark, working->before);
@@ -171,12 +132,12 @@ std::optional<EventHandle> Member::mark_default_stream() {
 }
 
 bool Member::can_run(const Call& call, int gpu, const Open& open) {
-  if (working_ == nullptr && !is_out_) join(call, gpu, open);
+  if (working_ == nullptr && !is_out_ && place_.internode == nullptr) join(call, gpu, open);
   return working_ != nullptr;
 }
 
 EventHandle Member::enqueue(const Call& call, std::optional<EventHandle> mark) {
-  Working& here = *owned_;
+  MemberWork& here = *owned_;
   const EventHandle event = here.event();  // of the beginning, and then of the end
   if (!mark) here.driver.record(event, here.before);
   here.driver.wait(here.stream, mark.value_or(event));
@@ -191,8 +152,19 @@ EventHandle Member::enqueue(const Call& call, std::optional<EventHandle> mark) {
 
 bool Member::is_done(EventHandle event) const { return owned_->driver.is_done(event); }
 
+// An event behind a call comes after all messages that the call has on this rank.
 void Member::await(EventHandle event) const {
-  owned_->driver.synchronize(event);
+  if (place_.internode == nullptr) {
+    owned_->driver.synchronize(event);
+    return check();
+  }
+  while (!owned_->driver.is_done(event)) {
+    place_.internode->progress();
+    if (const auto failure = place_.internode->failure())
+      owned_->ranks->communicator().abort(failure->what(), failure->code());
+    check();
+    sched_yield();
+  }
   check();
 }
 
@@ -210,7 +182,7 @@ void Member::copy(const LocalCopy& copy) {
 
 void Member::take_steps(const Call& call) {
   const auto exchange_counts = [this](const std::vector<Count>& mine) { return exchange(mine); };
-  const Steps steps = steps_of(library_, call, seat_, owned_->scratch, exchange_counts);
+  const Steps steps = steps_of(library_, call, seat(), owned_->scratch, exchange_counts);
   for (const LocalCopy& before : steps.before) copy(before);
   for (const CollectiveCall& each : steps.calls) owned_->ranks->run(each, owned_->stream);
   for (const LocalCopy& after : steps.after) copy(after);
@@ -224,7 +196,7 @@ PersistentCall* Member::repeated(const Call& call) {
   if (const auto found = known.find(key); found != known.end()) return &found->second;
   if (known.size() > kMostRepeated) known.clear();
   const auto no_exchange = [](const std::vector<Count>& mine) { return mine; };
-  const Steps steps = steps_of(library_, call, seat_, owned_->scratch, no_exchange);
+  const Steps steps = steps_of(library_, call, seat(), owned_->scratch, no_exchange);
   if (steps.calls.size() != 1 || !steps.before.empty() || !steps.after.empty()) return nullptr;
   return &known.emplace(key, PersistentCall(steps.calls.front())).first->second;
 }
@@ -233,7 +205,7 @@ void Member::abort(const std::string& why) noexcept {
   if (working_ == nullptr) return;
   ignore_errors([&] {
     owned_->ranks->communicator().abort(
-        fmt::format("Rank {} has given up ({}) Correct that first.", seat_.rank, why));
+        fmt::format("Rank {} has given up ({}) Correct that first.", seat().rank, why));
   });
 }
 

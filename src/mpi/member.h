@@ -6,29 +6,20 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "collective/rank/node_collectives.h"
 #include "mpi/announcements.h"
-#include "mpi/call_streams.h"
+#include "mpi/member_work.h"
 #include "mpi/memory.h"
-#include "mpi/scratch.h"
 #include "mpi/steps.h"
 
 namespace polypath::mpi {
-
-/// What all ranks of a communicator are told by its rank 0.
-struct Invitation {
-  std::int64_t block = -1;   ///< of the arena; negative: there is none
-  std::uint64_t number = 0;  ///< of the communicator, never given twice
-};
 
 /// can_run() and enqueue() are called by one thread at a time; all else is thread-safe.
 class Member {
  public:
   /// `arena` and `streams` must outlive it.
-  Member(const Library& library, Seat seat, Arena& arena, CallStreams& streams,
+  Member(const Library& library, MemberPlace place, Arena& arena, CallStreams& streams,
          Invitation invitation);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -36,7 +27,9 @@ class Member {
   ~Member();
 
   [[nodiscard]] Announcements& announcements() { return announcements_; }
-  [[nodiscard]] Seat seat() const { return seat_; }
+  [[nodiscard]] Seat seat() const { return place_.seat; }
+  /// Null if all ranks are on one node.
+  [[nodiscard]] InternodeMember* internode() const { return place_.internode.get(); }
   /// Whether memory of this GPU can be in calls of ours.
   [[nodiscard]] bool is_at(int gpu) const { return gpu_ < 0 || gpu_ == gpu; }
   /// True once none of its calls can be ours any more; then why.
@@ -46,14 +39,17 @@ class Member {
   /// An event, to be given back, behind what the program has put into its default stream; none
   /// before the first call.
   [[nodiscard]] std::optional<EventHandle> mark_default_stream();
+  /// Before a call of ranks of several nodes, for which can_run() is too late: this calls MPI. They
+  /// join before the first one. `wait` is called while others are waited for.
+  void meet_nodes(const Call& call, int gpu, const Open& open, const std::function<void()>& wait);
   /// Whether calls of ours can be made here, which all ranks find alike; the first time they join.
   /// `gpu` has the memory of this call; negative: this rank has none in it.
   bool can_run(const Call& call, int gpu, const Open& open);
   /// Enqueues a call that all ranks have agreed on, behind the mark. Returns an event, to be given
-  /// back, behind it. Errors: as NodeCollectives::run().
+  /// back, behind it. Errors: as Collectives::run().
   [[nodiscard]] EventHandle enqueue(const Call& call, std::optional<EventHandle> mark);
   [[nodiscard]] bool is_done(EventHandle event) const;
-  /// Waits. Errors: those of the driver, and of other ranks.
+  /// Waits; calls MPI for ranks of several nodes. Errors: those of the driver, and of other ranks.
   void await(EventHandle event) const;
   void give_back(EventHandle event) noexcept;
   /// Errors: those of other ranks.
@@ -62,39 +58,24 @@ class Member {
   void abort(const std::string& why) noexcept;
 
  private:
-  struct Working {
-    Working(const Surroundings& around, PlaceId place, StreamHandle in,
-            std::unique_ptr<NodeCollectives> made);
-    ~Working();
-    [[nodiscard]] EventHandle event();  ///< recorded by the caller
-
-    Driver& driver;
-    PlaceId gpu;
-    std::unique_ptr<NodeCollectives> ranks;
-    StreamHandle stream, before;
-    Scratch scratch;
-    std::unordered_map<std::string, PersistentCall> repeated;
-    std::mutex mutex;  ///< guards the member below
-    std::vector<EventHandle> free_events;
-  };
-
   void join(const Call& call, int gpu, const Open& open);
-  [[nodiscard]] std::unique_ptr<Working> make(const Call& call, const Open& open);
-  [[nodiscard]] PlaceId place_of(const Call& call, const Surroundings& around) const;
+  std::string try_to_make(const Call& call, const Open& open);
+  void leave() noexcept;
+  void go_on_together(bool all_have_joined, int gpu, const std::string& problem);
   void take_steps(const Call& call);
   [[nodiscard]] PersistentCall* repeated(const Call& call);
   void copy(const LocalCopy& copy);
   [[nodiscard]] std::vector<Count> exchange(const std::vector<Count>& mine);
 
   const Library& library_;
-  Seat seat_;
+  MemberPlace place_;
   Arena& arena_;
   CallStreams& streams_;
   Invitation invitation_;
   Announcements announcements_;
   std::atomic<int> gpu_ = -1;  ///< that has the memory of calls; negative: not known yet
-  std::unique_ptr<Working> owned_;
-  std::atomic<Working*> working_ = nullptr;  ///< null until all have joined
+  std::unique_ptr<MemberWork> owned_;
+  std::atomic<MemberWork*> working_ = nullptr;  ///< null until all have joined
   std::string why_not_;
   std::atomic<bool> is_out_ = false;  ///< and the text is there
 };

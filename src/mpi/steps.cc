@@ -310,8 +310,9 @@ class StepsOf {
 
   void add_gather_of_counts() {
     const bool in_place = of_.sends_in_place();
-    const Count mine = in_place ? call_.receive.counts[seat_.rank] : call_.send.count;
-    const std::vector<Count> said = exchange_({mine});
+    const std::vector<Count> told = counts_to_tell(library_, call_, seat_);
+    const Count mine = told.front();
+    const std::vector<Count> said = exchange_(told);
     auto counts = matrix(seat_.size);
     for (int rank = 0; rank < seat_.size; ++rank)
       counts[cell(seat_.size, rank, call_.root)] = natural(said[static_cast<std::size_t>(rank)]);
@@ -324,8 +325,9 @@ class StepsOf {
 
   void add_scatter_of_counts() {
     const bool in_place = of_.receives_in_place();
-    const Count mine = in_place ? call_.send.counts[seat_.rank] : call_.receive.count;
-    const std::vector<Count> said = exchange_({mine});
+    const std::vector<Count> told = counts_to_tell(library_, call_, seat_);
+    const Count mine = told.front();
+    const std::vector<Count> said = exchange_(told);
     auto counts = matrix(seat_.size);
     for (int rank = 0; rank < seat_.size; ++rank)
       counts[cell(seat_.size, call_.root, rank)] = natural(said[static_cast<std::size_t>(rank)]);
@@ -336,10 +338,8 @@ class StepsOf {
 
   void add_all_to_all_of_counts() {
     const Side& given = of_.sends_in_place() ? call_.receive : call_.send;
-    std::vector<Count> mine;
-    for (int rank = 0; rank < seat_.size; ++rank) mine.push_back(given.counts[rank]);
     auto counts = matrix(seat_.size);
-    const std::vector<Count> said = exchange_(mine);
+    const std::vector<Count> said = exchange_(counts_to_tell(library_, call_, seat_));
     std::transform(said.begin(), said.end(), counts.begin(), natural);
     // In place what is sent is overwritten by what is received.
     const Address input = of_.sends_in_place() ? packed_aside(given) : packed(given);
@@ -395,6 +395,24 @@ bool is_ours(const Library& library, const Call& call) {
   }
   if (!is_plain(library, call.send) || !is_plain(library, call.receive)) return false;
   return !reduces(call.operation) || can_reduce(library, call);
+}
+
+std::vector<Count> counts_to_tell(const Library& library, const Call& call, const Seat& seat) {
+  const bool sends_in_place = call.send.memory == library.in_place;
+  switch (call.operation) {
+    case Operation::gather_v:
+      return {sends_in_place ? call.receive.counts[seat.rank] : call.send.count};
+    case Operation::scatter_v:
+      return {call.receive.memory == library.in_place ? call.send.counts[seat.rank]
+                                                      : call.receive.count};
+    case Operation::all_to_all_v: {
+      std::vector<Count> counts;
+      const Numbers& given = (sends_in_place ? call.receive : call.send).counts;
+      for (int rank = 0; rank < seat.size; ++rank) counts.push_back(given[rank]);
+      return counts;
+    }
+    default: return {};
+  }
 }
 
 Steps steps_of(const Library& library, const Call& call, const Seat& seat, Scratch& scratch,

@@ -41,6 +41,10 @@ struct Seat {
 /// still differ in it, by the types that they pass.
 bool is_ours(const Library& library, const Call& call);
 
+/// What a rank has to tell all others of a call before it can make its steps: nothing of most
+/// calls, else its counts, as many at each rank.
+std::vector<Count> counts_to_tell(const Library& library, const Call& call, const Seat& seat);
+
 /// As many numbers of each rank as this one gives, those of rank 0 first. Waits for all ranks.
 using Exchange = std::function<std::vector<Count>(const std::vector<Count>& mine)>;
 

@@ -6,9 +6,11 @@
 
 #include "core/text.h"
 #include "kernels/mail.h"
+#include "kernels/reduce.h"
 #include "standin/chaos/graph_run.h"
 #include "standin/chaos/mail_kernel.h"
 #include "standin/chaos/message_kernel.h"
+#include "standin/chaos/reduce_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
 #include "standin/state/pass_kernel.h"
@@ -181,7 +183,8 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 }
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
-  return name == messages_kernel().name || name == kPassKernel || mail_kind_of(name).has_value();
+  return name == messages_kernel().name || name == reduce_kernel().name || name == kPassKernel ||
+         mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
@@ -193,6 +196,8 @@ std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const 
   };
   if (kernel.name == kPassKernel)
     return std::make_unique<PassKernel>(kernel, places(PassKernel::memory_of(kernel)));
+  if (ReduceKernel::is_one(kernel))
+    return std::make_unique<ReduceKernel>(kernel, places(ReduceKernel::memory_of(kernel)));
   if (mail_kind_of(kernel.name))
     return std::make_unique<MailKernel>(kernel, places(addresses_of_mail(kernel)));
   return std::make_unique<MessageKernel>(kernel, places(HostMessages::memory_of(kernel.words)));

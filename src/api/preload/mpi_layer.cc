@@ -107,7 +107,7 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
         [settings](GpusOf which) -> const mpi::Surroundings& {
           return gpus_of_mpi(settings, which);
         },
-        &gpu_of_memory);
+        &gpu_of_memory, settings.node);
     mpi_layer_of_process = made;
     return made;
   } catch (const std::exception& error) {

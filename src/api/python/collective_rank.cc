@@ -25,7 +25,7 @@ std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
   const EndsByCtrlC ends_by_ctrl_c;
   CommunicatorOptions options = communicator_options(opened.settings());
   const Seconds in_calls = std::exchange(options.timeout, timeout);
-  options.node = place.node;
+  if (!place.node.empty()) options.node = place.node;
   auto communicator = std::make_unique<Communicator>(std::move(bootstrap), options);
   const auto computer = [&] {
     const OpenMachine& whole = whole_computer(opened.settings());

@@ -1,0 +1,62 @@
+#include "mpi/ballot.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace polypath::mpi {
+namespace {
+
+constexpr std::uint64_t kMostCallsBetweenPolls = 256;
+
+}  // namespace
+
+Ballot::~Ballot() {
+  for (Vote& vote : votes_)
+    while (!is_over(vote)) {
+    }
+}
+
+bool Ballot::is_over(Vote& vote) const {
+  if (vote.is_over) return true;
+  int flag = 0;
+  const Result result = library_.real.Test(&vote.request, &flag, library_.status_ignore);
+  if (result != kSuccess) vote.least = 0;
+  return vote.is_over = result != kSuccess || flag != 0;
+}
+
+// Those that are over go, so that a rank that never waits keeps few.
+Ballot::Vote& Ballot::begin(bool mine) {
+  while (!votes_.empty() && is_over(votes_.front())) votes_.pop_front();
+  Vote& vote = votes_.emplace_back(Vote{.mine = mine ? 1 : 0});
+  const Result result = library_.real.Iallreduce(&vote.mine, &vote.least, 1, library_.integer,
+                                                 library_.minimum, comm_, &vote.request);
+  if (result != kSuccess)
+    fail(ErrorCode::communicator, "the ranks cannot agree on a call",
+         "MPI has refused a reduction of one number", "Look at what MPI says.");
+  return vote;
+}
+
+bool Ballot::all_say(bool mine, const std::function<void()>& wait) {
+  Vote& vote = begin(mine);
+  while (!is_over(vote)) wait();
+  return vote.least != 0;
+}
+
+void Ballot::poll(const std::function<void()>& wait) {
+  is_asking_ = all_say(has_passed_, wait);
+  has_passed_ = false;
+  poll_ = next_ + std::min(next_, kMostCallsBetweenPolls);
+}
+
+Ballot::Verdict Ballot::decide(Buffers mine, const std::function<void()>& wait) {
+  if (next_ == poll_) poll(wait);
+  ++next_;
+  has_passed_ = has_passed_ || mine == Buffers::ours || mine == Buffers::device;
+  if (!is_asking_) return Verdict::quiet;
+  if (is_asked(mine)) return all_say(true, wait) ? Verdict::ours : Verdict::mpis;
+  (void)begin(false);
+  return Verdict::mpis;
+}
+
+}  // namespace polypath::mpi

@@ -1,0 +1,65 @@
+#pragma once
+// The ranks of a communicator of several nodes agree, call by call, whether it is ours: by MPI's
+// own reduction of one number on the program's communicator, which all ranks begin at the same
+// place in the order of its calls.
+//
+//   asking  each rank votes in each call. A rank with memory of the host does not wait for the
+//           result: its call is MPI's in any case. The others wait, and find the same.
+//   quiet   no rank votes, and all calls are MPI's.
+//
+// A poll decides which of the two it is until the next one, 256 calls later at most: asking, if all
+// ranks have passed memory of GPUs since the last poll. All wait for it. So programs whose calls
+// are on memory of the host pay for the first calls, and then for one reduction in 256 calls.
+
+#include <cstdint>
+#include <functional>
+#include <list>
+
+#include "mpi/announcements.h"
+#include "mpi/library.h"
+
+namespace polypath::mpi {
+
+/// One rank's. Calls of a communicator are made by one thread at a time.
+class Ballot {
+ public:
+  enum class Verdict { ours, mpis, quiet };
+
+  /// The library must outlive it, and the communicator too.
+  Ballot(const Library& library, Handle comm) : library_(library), comm_(comm) {}
+  Ballot(const Ballot&) = delete;
+  Ballot& operator=(const Ballot&) = delete;
+  /// Waits for this rank's votes, which the others' follow.
+  ~Ballot();
+
+  /// A call with memory of the host, and quick; false if decide() has to be asked.
+  bool pass_host() {
+    if (is_asking_ || next_ == poll_) return false;
+    ++next_;
+    return true;
+  }
+  /// The next call. While other ranks are waited for, `wait` is called.
+  [[nodiscard]] Verdict decide(Buffers mine, const std::function<void()>& wait);
+  /// Whether all ranks say so, which all ask at the same place; waits for them.
+  [[nodiscard]] bool all_say(bool mine, const std::function<void()>& wait);
+
+ private:
+  struct Vote {
+    int mine = 0, least = 0;
+    Handle request = 0;
+    bool is_over = false;
+  };
+
+  void poll(const std::function<void()>& wait);
+  Vote& begin(bool mine);
+  [[nodiscard]] bool is_over(Vote& vote) const;
+
+  const Library& library_;
+  Handle comm_;
+  std::uint64_t next_ = 0, poll_ = 8;
+  bool is_asking_ = true;
+  bool has_passed_ = false;  ///< memory of GPUs since the last poll
+  std::list<Vote> votes_;    ///< not known to be over, the oldest first
+};
+
+}  // namespace polypath::mpi

@@ -1,0 +1,77 @@
+#pragma once
+// What a member has besides if its communicator has ranks on several nodes: the ranks agree on
+// calls by a ballot, and have messages of MPI's between the nodes.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collective/rank/collectives.h"
+#include "collective/rank/seen_gpus.h"
+#include "communicator/bootstrap/nodes.h"
+#include "mpi/ballot.h"
+#include "mpi/call.h"
+#include "mpi/mpi_transport.h"
+
+namespace polypath::mpi {
+
+/// Functions that call MPI are for threads that are in a call of the program's.
+class InternodeMember {
+ public:
+  /// `nodes[r]` is the node of rank r, in a text that other nodes do not have.
+  InternodeMember(const Library& library, Handle comm, int rank,
+                  const std::vector<std::string>& nodes);
+  InternodeMember(const InternodeMember&) = delete;
+  InternodeMember& operator=(const InternodeMember&) = delete;
+
+  [[nodiscard]] Ballot& ballot() { return ballot_; }
+  [[nodiscard]] const Nodes& nodes() const { return nodes_; }
+  /// Whether we have such a call among these nodes, which all ranks find alike.
+  [[nodiscard]] bool has(Operation operation) const;
+
+  /// The ranks meet; all at the same time. Calls MPI. Errors: those of Communicator.
+  [[nodiscard]] std::unique_ptr<Communicator> meet(Seconds timeout);
+  /// After meet(). Errors: those of InternodeCollectives.
+  [[nodiscard]] std::unique_ptr<Collectives> collectives(
+      const RanksMachine& around, const Settings& settings, PlaceId gpu,
+      std::unique_ptr<Communicator> communicator);
+  /// All ranks tell all others their counts of a call that is ours. While others are waited for,
+  /// `wait` is called.
+  void tell_counts(const std::vector<Count>& mine, const std::function<void()>& wait);
+  /// Those of the latest call, one rank's after another's.
+  [[nodiscard]] const std::vector<Count>& told_counts() const { return told_; }
+  /// Messages go on. Calls MPI.
+  void progress();
+  /// What keeps a rank of another node from doing its part, as far as it has told this one.
+  [[nodiscard]] std::optional<Error> failure() { return messages_->failure(); }
+  /// This rank has given up: the others are told, for a second at most. Calls MPI.
+  void tell_others();
+  /// True while MPI has memory of messages.
+  [[nodiscard]] bool is_busy() const { return messages_ != nullptr && messages_->is_busy(); }
+  /// There are no collectives: the ranks could not all make theirs.
+  void give_up() noexcept { messages_ = nullptr, made_.reset(); }
+  /// The program frees its communicator, at all ranks.
+  void free_messages() noexcept;
+
+ private:
+  /// All nodes have equally many.
+  [[nodiscard]] int size() const {
+    return nodes_.count() * static_cast<int>(nodes_.ranks_on(0).size());
+  }
+
+  const Library& library_;
+  Handle comm_;
+  int rank_;
+  std::string node_;
+  Nodes nodes_;
+  bool is_node_by_node_;
+  Ballot ballot_;
+  std::vector<Count> told_;
+  Handle between_ = 0;  ///< the messages' communicator
+  std::unique_ptr<MpiTransport> made_;
+  MpiTransport* messages_ = nullptr;  ///< handed on to the collectives
+};
+
+}  // namespace polypath::mpi
