@@ -173,6 +173,9 @@ std::vector<Entry> entries_of_lanes() {
              "beside it; 0 = as many as fill the links, in place of NCCL's 64"),
       flag("POLYPATH_MPI", &Settings::mpi,
            "0 = under 'polypath run', all collective calls of MPI are MPI's"),
+      flag("POLYPATH_MPI_NODES", &Settings::mpi_nodes,
+           "1 = all ranks of an MPI job are under Polypath, on all of its computers: they exchange "
+           "messages when MPI begins, and make collectives together"),
       flag("POLYPATH_NCCL", &Settings::nccl,
            "0 = under 'polypath run', all calls of NCCL are NCCL's"),
       bytes("POLYPATH_NCCL_MEASURED", &Settings::nccl_measured, 1_KiB, 1_GiB,

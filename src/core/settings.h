@@ -25,6 +25,7 @@ struct Settings {
   Bytes collective_scratch = 384_MiB;  ///< POLYPATH_COLLECTIVE_SCRATCH
   int collective_multiprocessors = 0;  ///< POLYPATH_COLLECTIVE_MULTIPROCESSORS
   bool mpi = true;                     ///< POLYPATH_MPI
+  bool mpi_nodes = false;              ///< POLYPATH_MPI_NODES
   bool nccl = true;                    ///< POLYPATH_NCCL
   Bytes nccl_measured = 1_GiB;         ///< POLYPATH_NCCL_MEASURED
   int lanes = 4;                       ///< POLYPATH_LANES

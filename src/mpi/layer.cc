@@ -35,11 +35,11 @@ Member* of_one_node(Member* member) {
 
 }  // namespace
 
-Layer::Layer(Library library, Open open, GpuOf ask, std::string node)
+Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
-      job_(std::move(node)),
+      job_(std::move(job)),
       communicators_(library_, [this](Member& member) { end(member); }),
       nonblocking_(library_, open_, gpu_of_, turns_, counts_),
       persistent_(library_, open_, gpu_of_, nonblocking_),

@@ -45,8 +45,7 @@ class RealCall {
 /// Thread-safe as far as MPI is.
 class Layer {
  public:
-  /// `node`: what this process's node is called; empty: found.
-  Layer(Library library, Open open, GpuOf ask, std::string node = {});
+  Layer(Library library, Open open, GpuOf ask, NodeOfJob job);
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 

@@ -57,6 +57,7 @@ bool NodeOfJob::are_all_under_polypath(const Library& library) const {
   library.real.Comm_size(library.world, &ranks);
   if (!presence_) return ranks == 1;
   if (presence_->is_complete(ranks)) return true;
+  if (!asks_others_) return false;
   const int here = ranks_started_here().value_or(ranks);
   if (name_.empty() && here >= ranks) return false;
   const bool is_complete_here = !name_.empty() || presence_->is_complete(here);

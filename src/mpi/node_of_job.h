@@ -14,8 +14,11 @@ namespace polypath::mpi {
 
 class NodeOfJob {
  public:
-  /// `name`: what this process's node is called; empty: found.
-  explicit NodeOfJob(std::string name) : name_(std::move(name)) {}
+  /// `name`: what this process's node is called; empty: found. `asks_others`: whether ranks of
+  /// other computers are asked by messages. Only where all are known to be under Polypath: a
+  /// program that is not might receive such a message for one of its own.
+  NodeOfJob(std::string name, bool asks_others)
+      : name_(std::move(name)), asks_others_(asks_others) {}
 
   /// MPI is about to be initialised; `joins`: this process has a driver of GPUs.
   void enter(bool joins);
@@ -37,6 +40,7 @@ class NodeOfJob {
   [[nodiscard]] bool share_arena(const Library& library, int rank);
 
   std::string name_;
+  bool asks_others_;
   bool joins_ = false;
   std::optional<RankPresence> presence_;  ///< none: the process was started alone
   std::vector<std::string> nodes_;

@@ -38,7 +38,8 @@ class Nodes:
         preload = f"{self.preload}:{behind}" if behind else self.preload
         return self.library.ranks(
             count, "sh", "-c", own, "sh", *command,
-            LD_PRELOAD=preload, STANDIN_MACHINE=self.machine, POLYPATH_STATS="1", **more,
+            LD_PRELOAD=preload, STANDIN_MACHINE=self.machine, POLYPATH_STATS="1",
+            **{"POLYPATH_MPI_NODES": "1", **more},
         )  # fmt: skip
 
     def pairs(self, *command: str | Path, behind: str = "", **more: str) -> Outcome:
@@ -132,6 +133,13 @@ def test_ranks_that_take_turns_on_the_nodes_have_what_needs_no_order(
     assert_right(outcome, "150")
     assert outcome.mpi_calls("bcast", "Polypath") > 0, outcome.errors
     assert "Polypath has no such call among several computers" in outcome.errors
+
+
+def test_a_job_of_several_nodes_is_mpis_unless_asked_for(nodes: Nodes, sums: Path) -> None:
+    outcome = nodes.pairs(sums, "device", "5", POLYPATH_MPI_NODES="0")
+
+    assert_right(outcome)
+    assert outcome.mpi_calls("allreduce", "Polypath") == 0, outcome.errors
 
 
 def test_nodes_of_different_numbers_of_ranks_are_mpis(nodes: Nodes, sums: Path) -> None:
