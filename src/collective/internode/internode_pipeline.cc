@@ -36,9 +36,8 @@ void InternodePipeline::mark_end(StreamHandle stream) {
 
 void InternodePipeline::issue(InternodeSchedule& call, StreamHandle stream) {
   if (last_stream_ && *last_stream_ != stream) driver_.wait(stream, end_);
-  Steps steps{[&](int piece) {
-    call.before(piece), driver_.record(before_[event_of(piece)], stream);
-  }};
+  Steps steps{
+      [&](int piece) { call.before(piece), driver_.record(before_[event_of(piece)], stream); }};
   std::ranges::move(network_steps(call), std::back_inserter(steps));
   steps.emplace_back([&](int piece) {
     driver_.wait(stream, between_[event_of(piece)]);
