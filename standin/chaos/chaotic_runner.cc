@@ -9,6 +9,7 @@
 #include "standin/chaos/graph_run.h"
 #include "standin/chaos/mail_kernel.h"
 #include "standin/chaos/message_kernel.h"
+#include "standin/chaos/reduce_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
 #include "standin/state/pass_kernel.h"
@@ -181,7 +182,8 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 }
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
-  return name == messages_kernel().name || name == kPassKernel || mail_kind_of(name).has_value();
+  return name == messages_kernel().name || name == kPassKernel || name == kReduceKernel ||
+         mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
@@ -193,6 +195,8 @@ std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const 
   };
   if (kernel.name == kPassKernel)
     return std::make_unique<PassKernel>(kernel, places(PassKernel::memory_of(kernel)));
+  if (kernel.name == kReduceKernel)
+    return std::make_unique<ReduceKernel>(kernel, places(ReduceKernel::memory_of(kernel)));
   if (mail_kind_of(kernel.name))
     return std::make_unique<MailKernel>(kernel, places(addresses_of_mail(kernel)));
   return std::make_unique<MessageKernel>(kernel, places(HostMessages::memory_of(kernel.words)));
@@ -201,7 +205,7 @@ std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const 
 void ChaoticRunner::run(const KernelWork& kernel, StreamHandle stream) {
   const auto entry = make_entry(WorkKind::kernel);
   entry->job = make_kernel(kernel);
-  entry->is_hold = true;
+  entry->is_hold = kernel.name != kReduceKernel;  // the others wait for other ranks
   scheduler_.enqueue(queue(stream), entry);
 }
 
