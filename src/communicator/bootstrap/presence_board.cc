@@ -130,11 +130,8 @@ void PresenceBoard::answer(const Connection& connection, std::size_t ranks) {
   const Said& said = said_[connection.key];
   std::vector<std::string> all;
   for (const auto& [rank, text] : said) all.push_back(text);
-  const bool is_complete =
-      !said.empty() && said.size() == ranks && said.rbegin()->first + 1 == static_cast<int>(ranks);
-  (void)send_all(connection.socket,
-                 to_text({FrameKind::all, 0, is_complete ? pack(all) : std::string()}),
-                 Deadline(kUntilSent));
+  const std::string told = all.size() == ranks ? pack(all) : std::string();
+  (void)send_all(connection.socket, to_text({FrameKind::all, 0, told}), Deadline(kUntilSent));
 }
 
 void PresenceBoard::end_round(const std::string& key, std::uint64_t round) {
@@ -159,8 +156,7 @@ void PresenceBoard::forget_gone() {
 }
 
 BoardPresence::BoardPresence(const BoardAddress& board, const std::string& key, int rank,
-                             const std::string& said)
-    : rank_(rank) {
+                             const std::string& said) {
   const bool is_there = ignore_errors([&] {
     const Deadline deadline(kUntilAnnounced);
     socket_ = connect_to(board.at, deadline);
@@ -183,10 +179,10 @@ std::optional<std::vector<std::string>> BoardPresence::said_by_all(int ranks) {
   return all;
 }
 
-std::optional<std::string> BoardPresence::exchange(std::uint64_t round, const std::string& bytes,
+std::optional<std::string> BoardPresence::exchange(std::uint64_t round, const Blob& mine,
                                                    Seconds timeout) {
   const Deadline deadline(timeout);
-  if (!send_all(socket_, to_text({FrameKind::round, round, bytes}), deadline)) return std::nullopt;
+  if (!send_all(socket_, to_text({FrameKind::round, round, mine}), deadline)) return std::nullopt;
   return await_answer(round, deadline);
 }
 
@@ -204,18 +200,24 @@ std::optional<std::string> BoardPresence::await_answer(std::uint64_t round,
   return std::nullopt;
 }
 
-std::unique_ptr<Bootstrap> BoardPresence::bootstrap(int ranks) {
-  auto all_gather = [this, ranks, round = std::uint64_t{0}](const Blob& mine,
-                                                            Seconds timeout) mutable {
-    const auto all = exchange(++round, mine, timeout);
-    const std::vector<Blob> blobs = all ? unpack(*all) : std::vector<Blob>();
-    if (blobs.size() != static_cast<std::size_t>(ranks))
+std::unique_ptr<Bootstrap> bootstrap_by_board(std::shared_ptr<BoardPresence> presence, int rank,
+                                              int size) {
+  auto all_gather = [presence = std::move(presence), rank, size, round = std::uint64_t{0}](
+                        const Blob& mine, Seconds timeout) mutable {
+    std::vector<Blob> blobs(static_cast<std::size_t>(size));
+    const auto all = presence->exchange(++round, pack({std::to_string(rank), mine}), timeout);
+    if (!all)
       fail(ErrorCode::communicator, "Not all ranks came together",
-           fmt::format("the board on which {} have announced themselves gives no answer", ranks),
+           "the board on which they have announced themselves does not answer",
            "Find out which has ended.");
+    for (const std::string& each : unpack(*all)) {
+      std::vector<std::string> parts = unpack(each);
+      blobs.at(static_cast<std::size_t>(number_in(parts.at(0)).value_or(-1))) =
+          std::move(parts.at(1));
+    }
     return blobs;
   };
-  return bootstrap_by_functions({.all_gather = std::move(all_gather), .split = {}}, rank_, ranks);
+  return bootstrap_by_functions({.all_gather = std::move(all_gather), .split = {}}, rank, size);
 }
 
 }  // namespace polypath

@@ -69,28 +69,31 @@ class PresenceBoard {
 /// One rank's announcement on a board, and then its end of exchanges.
 class BoardPresence {
  public:
-  /// `key` is the communicator's, the same at all its ranks and no others. `said` is for all of
-  /// them. A rank that does not reach the board is absent.
+  /// `key` is the communicator's, the same at all its ranks and no others; `rank` a number that no
+  /// other rank has. `said` is for all of them. A rank that does not reach the board is absent.
   BoardPresence(const BoardAddress& board, const std::string& key, int rank,
                 const std::string& said);
   BoardPresence(const BoardPresence&) = delete;
   BoardPresence& operator=(const BoardPresence&) = delete;
 
-  /// After the real library has returned: what all ranks have said, in order; none if not so many
-  /// have come.
+  /// After the real library has returned: what all ranks have said, in the order of their numbers;
+  /// none if not so many have come.
   [[nodiscard]] std::optional<std::vector<std::string>> said_by_all(int ranks);
-  /// A bootstrap of ranks that are complete. This must outlive it.
-  [[nodiscard]] std::unique_ptr<Bootstrap> bootstrap(int ranks);
+  /// Bytes of all ranks, once they are complete, in the order of their numbers; none if they do not
+  /// come in time. Rounds count from 1.
+  [[nodiscard]] std::optional<std::string> exchange(std::uint64_t round, const Blob& mine,
+                                                    Seconds timeout);
 
  private:
-  [[nodiscard]] std::optional<std::string> exchange(std::uint64_t round, const std::string& bytes,
-                                                    Seconds timeout);
   [[nodiscard]] std::optional<std::string> await_answer(std::uint64_t round,
                                                         const Deadline& deadline);
 
-  int rank_;
   Descriptor socket_;  ///< closed: it is absent
   std::string inbox_;
 };
+
+/// A bootstrap of ranks that are complete; `rank` may be another number than on the board.
+std::unique_ptr<Bootstrap> bootstrap_by_board(std::shared_ptr<BoardPresence> presence, int rank,
+                                              int size);
 
 }  // namespace polypath

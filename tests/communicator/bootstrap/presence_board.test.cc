@@ -22,6 +22,12 @@ BoardAddress address_of(const PresenceBoard& board, std::uint64_t token = kToken
   return {{"127.0.0.1", board.port()}, token};
 }
 
+std::unique_ptr<Bootstrap> bootstrap_of(const PresenceBoard& board, int number, int rank,
+                                        int size) {
+  return bootstrap_by_board(
+      std::make_shared<BoardPresence>(address_of(board), "of rounds", number, ""), rank, size);
+}
+
 TEST(PresenceBoard, GivesWhatAllHaveSaidOnceAllHaveCome) {
   const PresenceBoard board(kToken);
   BoardPresence second(address_of(board), "key", 1, "b");
@@ -71,8 +77,7 @@ TEST(PresenceBoard, RefusesASecondRankOfANumber) {
 
 TEST(PresenceBoard, CarriesRoundsOfRanksThatAreComplete) {
   const PresenceBoard board(kToken);
-  BoardPresence first(address_of(board), "key", 0, ""), second(address_of(board), "key", 1, "");
-  const auto zero = first.bootstrap(2), one = second.bootstrap(2);
+  const auto zero = bootstrap_of(board, 7, 0, 2), one = bootstrap_of(board, 3, 1, 2);
   std::vector<Blob> of_zero, of_one;
 
   std::jthread other([&] {
@@ -88,7 +93,7 @@ TEST(PresenceBoard, CarriesRoundsOfRanksThatAreComplete) {
 TEST(PresenceBoard, IsNotThereOnceItHasGone) {
   auto board = std::make_unique<PresenceBoard>(kToken);
   BoardPresence first(address_of(*board), "key", 0, "a");
-  const auto alone = first.bootstrap(1);
+  const auto alone = bootstrap_of(*board, 1, 0, 1);
 
   board.reset();
 
