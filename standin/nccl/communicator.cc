@@ -177,7 +177,6 @@ bool NcclCommunicator::are_streams_done() const {
 }
 
 int NcclCommunicator::note_end(void* stream) {
-  if (is_capturing(stream)) return 0;
   void*& end = ends_[stream];
   int failed = end == nullptr ? cuEventCreate(&end, 2) : 0;
   return failed | cuEventRecord(end, stream);
@@ -330,6 +329,7 @@ int NcclCommunicator::end_message(const NcclCall& call) {
 
 // In the communicator's context: the thread may have another one, or none.
 int NcclCommunicator::run(const NcclCall& call) {
+  if (is_capturing(call.stream)) return 1;
   void* popped = nullptr;
   int failed = cuCtxPushCurrent_v2(context_);
   if (failed != 0) return failed;

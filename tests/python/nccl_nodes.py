@@ -97,9 +97,13 @@ class Caller:
 
     def begin_sum(self) -> int:
         """Make a call, and return what NCCL says."""
-        memory, comm = self.memory(np.zeros(5000, np.float32)), self.rank.comm
+        return self.sum_up(self.memory(np.zeros(5000, np.float32)))
+
+    def sum_up(self, memory: Bytes) -> int:
+        """Make a call of float32 elements in place, and return what NCCL says."""
+        start, count = memory.at(0), memory.count // 4
         status = self.nccl.ncclAllReduce(
-            memory.at(0), memory.at(0), 5000, FLOAT32, SUM, comm, self.stream
+            start, start, count, FLOAT32, SUM, self.rank.comm, self.stream
         )
         return int(status)
 
@@ -236,6 +240,18 @@ def parts(caller: Caller, seed: int) -> None:
         must(caller.nccl.ncclCommDestroy(part))
 
 
+def captured(caller: Caller) -> None:
+    """Capture a call: it is NCCL's, and the stand-in refuses it. Others are as before."""
+    driver, graph = caller.rank.gpu.driver, Value()
+    caller.all_reduce(1000, INT32, SUM, True)
+    own = caller.memory(np.zeros(5000, np.float32))
+    caller.rank.gpu.use()
+    must(driver.cuStreamBeginCapture_v2(caller.stream, 2))
+    assert caller.sum_up(own) != 0
+    driver.cuStreamEndCapture(caller.stream, ctypes.byref(graph))
+    caller.all_reduce(1000, INT32, SUM, True)
+
+
 def be_left_alone(caller: Caller) -> None:
     """End without a word if this is the last rank; else be told that it has ended."""
     rank, nccl, driver = caller.rank, caller.nccl, caller.rank.gpu.driver
@@ -288,6 +304,7 @@ def run_rank(folder: Path, number: int, ranks: int, seed: int, words: list[str])
     whole: dict[str, Callable[[], None]] = {
         "left-alone": lambda: be_left_alone(caller),
         "kinds": lambda: all_kinds(caller),
+        "captured": lambda: captured(caller),
         "large": lambda: large_calls(caller),
         "others": lambda: among_others(caller, random.Random(seed)),
         "uneven": lambda: caller.all_reduce(1000, INT32, SUM, False),

@@ -135,6 +135,14 @@ def test_parts_of_a_communicator_are_served_as_their_nodes_allow(
     assert all("a node has one of its ranks" in each for each in why)
 
 
+def test_calls_that_are_captured_are_nccls(tmp_path: Path, cache: str) -> None:
+    programs = start_all(tmp_path, 4, 19, "captured", XDG_CACHE_HOME=cache)
+
+    calls, _ = counted(tmp_path, programs)
+
+    assert calls["allreduce"] == {OURS: 8, "NCCL: a call that is captured": 4}
+
+
 def test_ranks_of_a_node_may_be_threads(tmp_path: Path, cache: str) -> None:
     programs = [
         start(tmp_path, which, 4, 10, "kinds", host=host, XDG_CACHE_HOME=cache)
