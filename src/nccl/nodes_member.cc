@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "collective/internode/internode_collectives.h"
@@ -10,7 +11,6 @@
 #include "collective/rank/timeouts.h"
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
-#include "core/ignore_errors.h"
 #include "core/log.h"
 #include "nccl/node_member.h"
 
@@ -179,7 +179,8 @@ void NodesMember::leave() noexcept {
     return pipeline_->close();
   }
   log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
-  (void)place_.release(), (void)new std::shared_ptr<NodeCollectives>(inside_);
+  (void)place_.release();
+  (void)new (std::nothrow) std::shared_ptr<NodeCollectives>(inside_);
 }
 
 }  // namespace polypath::nccl

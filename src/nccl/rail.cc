@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "core/error.h"
@@ -10,6 +11,8 @@
 namespace polypath::nccl {
 namespace {
 
+constexpr std::chrono::seconds kUntilAborted{5};
+
 void* memory_at(Address address) { return reinterpret_cast<void*>(address.value); }
 
 }  // namespace
@@ -17,10 +20,12 @@ void* memory_at(Address address) { return reinterpret_cast<void*>(address.value)
 Rail::Rail(const Functions& real, Comm program, const Nodes& nodes, int rank, Native native)
     : real_(real), nodes_(nodes), native_(std::move(native)) {
   const bool can_send = real.Send != nullptr && real.Recv != nullptr;
+  Comm made = nullptr;
   const Result result = can_send ? call_real(real.CommSplit, program, nodes.local_rank(rank),
-                                             nodes.of(rank), &comm_, nullptr)
+                                             nodes.of(rank), &made, nullptr)
                                  : kMissing;
-  if (result != kSuccess || comm_ == nullptr)
+  comm_ = made;
+  if (result != kSuccess || made == nullptr)
     fail(ErrorCode::unsupported, "ranks of several nodes cannot be served",
          fmt::format("NCCL does not divide their communicator (ncclCommSplit returns {})", result),
          "Use NCCL 2.18 or later.");
@@ -42,37 +47,40 @@ Result Rail::exchange(const NodeMessages& messages, StreamHandle stream) {
   const auto note = [&](Result of) { result = result == kSuccess ? of : result; };
   if (result != kSuccess) return result;
   const Stream native = native_(stream);
+  Comm const comm = comm_;
   for (const auto& given : messages.given)
     for (const int to : given.to)
       if (given.bytes.value > 0)
         note(call_real(real_.Send, memory_at(given.from), given.bytes.value, kUint8, nodes_.of(to),
-                       comm_, native));
+                       comm, native));
   for (const auto& taken : messages.taken)
     if (taken.bytes.value > 0)
       note(call_real(real_.Recv, memory_at(taken.to), taken.bytes.value, kUint8,
-                     nodes_.of(taken.from), comm_, native));
+                     nodes_.of(taken.from), comm, native));
   note(call_real(real_.GroupEnd));
   return result;
 }
 
 std::optional<std::string> Rail::problem() {
-  const std::scoped_lock lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  Comm const comm = comm_;
   Result error = kSuccess;
-  if (comm_ == nullptr || real_.CommGetAsyncError == nullptr) return std::nullopt;
-  const Result result = call_real(real_.CommGetAsyncError, comm_, &error);
+  if (!lock || comm == nullptr || real_.CommGetAsyncError == nullptr) return std::nullopt;
+  const Result result = call_real(real_.CommGetAsyncError, comm, &error);
   if (result == kSuccess && (error == kSuccess || error == kInProgress)) return std::nullopt;
   return fmt::format("NCCL reports error {} of messages between nodes",
                      result == kSuccess ? error : result);
 }
 
+// A call that waits for a queue that is full ends by an abort only.
 void Rail::abort() noexcept {
-  const std::scoped_lock lock(mutex_);
-  if (Comm const ended = std::exchange(comm_, nullptr)) (void)call_real(real_.CommAbort, ended);
+  const std::unique_lock lock(mutex_, kUntilAborted);
+  if (Comm const ended = comm_.exchange(nullptr)) (void)call_real(real_.CommAbort, ended);
 }
 
 void Rail::leave() noexcept {
   const std::scoped_lock lock(mutex_);
-  if (Comm const ended = std::exchange(comm_, nullptr)) (void)call_real(real_.CommDestroy, ended);
+  if (Comm const ended = comm_.exchange(nullptr)) (void)call_real(real_.CommDestroy, ended);
 }
 
 }  // namespace polypath::nccl

@@ -2,6 +2,7 @@
 // The real library between nodes: a communicator of its own for the ranks that have one number in
 // their nodes. The program's own sends and receives never meet ours there.
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -31,7 +32,7 @@ class Rail final : public PieceExchange {
   void finish(int, StreamHandle) override {}
   [[nodiscard]] bool is_in_stream() const override { return true; }
 
-  /// What the real library says has gone wrong; none if nothing has.
+  /// What the real library says has gone wrong; none if nothing has, or a call is in progress.
   [[nodiscard]] std::optional<std::string> problem();
   /// Ends queued work. It sends nothing any more.
   void abort() noexcept;
@@ -44,8 +45,8 @@ class Rail final : public PieceExchange {
   const Functions& real_;
   Nodes nodes_;
   Native native_;
-  std::mutex mutex_;  ///< guards the member below
-  Comm comm_ = nullptr;
+  std::timed_mutex mutex_;  ///< of calls of the real library
+  std::atomic<Comm> comm_ = nullptr;
 };
 
 }  // namespace polypath::nccl

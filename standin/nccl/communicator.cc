@@ -75,7 +75,7 @@ bool is_capturing(void* stream) {
 // What each piece of a collective takes longer: a comparison comes out against it.
 std::chrono::milliseconds slowness() {
   static const char* const asked = std::getenv("STANDIN_NCCL_SLOW");
-  return std::chrono::milliseconds(asked == nullptr ? 0 : std::atoi(asked));
+  return std::chrono::milliseconds(asked == nullptr ? 0 : std::strtol(asked, nullptr, 10));
 }
 
 constexpr int kNotReady = 600;  // CUDA_ERROR_NOT_READY
