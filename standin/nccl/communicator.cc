@@ -72,11 +72,13 @@ bool is_capturing(void* stream) {
   return cuStreamIsCapturing(stream, &status) == 0 && status != 0;
 }
 
-// What each piece of a collective takes longer: a comparison comes out against it.
+// What each collective takes longer: a comparison comes out against it.
 std::chrono::milliseconds slowness() {
   static const char* const asked = std::getenv("STANDIN_NCCL_SLOW");
   return std::chrono::milliseconds(asked == nullptr ? 0 : std::strtol(asked, nullptr, 10));
 }
+
+void be_slow(void*) { std::this_thread::sleep_for(slowness()); }
 
 constexpr int kNotReady = 600;  // CUDA_ERROR_NOT_READY
 
@@ -197,10 +199,7 @@ int NcclCommunicator::exchange(void* stream, unsigned long long from, std::size_
   failed |= cuStreamWriteValue32_v2(stream, address_of(&of(rank_).has_sent), piece, 0);
   all_have(&Rendezvous::Rank::has_sent, piece);
   using Work = std::function<void()>;
-  auto* const work = new Work([&all, make, own] {
-    std::this_thread::sleep_for(slowness());
-    make(all, all.results[own].data());
-  });
+  auto* const work = new Work([&all, make, own] { make(all, all.results[own].data()); });
   failed |= cuLaunchHostFunc(
       stream,
       [](void* data) {
@@ -342,7 +341,7 @@ int NcclCommunicator::run_here(const NcclCall& call) {
   if (is_message(call.movement)) return begin_message(call) | end_message(call);
   const std::size_t element = size_of(call.type), part = call.count * element;
   const std::size_t most = most_at_once(size_, element);
-  int failed = 0;
+  int failed = slowness().count() == 0 ? 0 : cuLaunchHostFunc(call.stream, be_slow, nullptr);
   for (std::size_t at = 0; at < part; at += most)
     failed |= run_piece(call, at, part, std::min(most, part - at));
   return failed;

@@ -34,9 +34,9 @@ def environment_of(folder: Path, seed: int, host: int, **more: str) -> dict[str,
         "STANDIN_MACHINE": "h200x8",
         "STANDIN_CHAOS": str(seed),
         "STANDIN_STRICT": "1",
-        "STANDIN_NCCL_SLOW": "4",
+        "STANDIN_NCCL_SLOW": "60",
         "NCCL_HOSTID": f"node{host}",
-        "POLYPATH_NCCL_MEASURED": "16K",
+        "POLYPATH_NCCL_MEASURED": "1K",
         "LD_PRELOAD": preloading.library(),
         "POLYPATH_STATS": f"{folder}/",
         **more,
@@ -192,8 +192,8 @@ def test_nodes_of_different_sizes_leave_all_calls_to_nccl(tmp_path: Path, cache:
 
 
 def test_without_a_gain_calls_are_nccls(tmp_path: Path) -> None:
-    around = {"POLYPATH_NCCL_MEASURED": "1K", "STANDIN_NCCL_SLOW": "0"}
-    programs = start_all(tmp_path, 4, 13, "uneven", XDG_CACHE_HOME=str(tmp_path), **around)
+    around = {"STANDIN_NCCL_SLOW": "0", "XDG_CACHE_HOME": str(tmp_path)}
+    programs = start_all(tmp_path, 4, 13, "uneven", **around)
 
     calls, why = counted(tmp_path, programs)
 
