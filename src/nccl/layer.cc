@@ -121,12 +121,17 @@ Result Layer::abort(Comm comm) {
   return call_real(real_.CommAbort, comm);
 }
 
-// Ours is asked in any case: it ends what waits on the GPU.
+// An error of either ends what waits on the GPU: programs ask once, and then wait for their
+// streams.
 Result Layer::async_error(Comm comm, Result* error) {
   const auto entry = communicators_.find(comm);
   const auto problem = entry && entry->member ? entry->member->problem() : std::nullopt;
   if (problem && entry->member->is_to_be_told()) log(LogLevel::error, *problem);
   const Result result = call_real(real_.CommGetAsyncError, comm, error);
+  const bool has_failed =
+      result == kSuccess && error != nullptr && *error != kSuccess && *error != kInProgress;
+  if (has_failed && entry && entry->member && !problem && !entry->member->is_idle())
+    entry->member->abort("NCCL reports an error of it");
   if (!problem || result != kSuccess || error == nullptr || *error != kSuccess) return result;
   last_error_.note(*problem);
   *error = kRemoteError;
