@@ -50,6 +50,7 @@ inline constexpr Operator kSum = 0;
   X(Send, const void*, std::size_t, Type, int, Comm, Stream)                      \
   X(Recv, void*, std::size_t, Type, int, Comm, Stream)
 #define POLYPATH_NCCL_COMMUNICATORS(X)                            \
+  X(GetUniqueId, UniqueId*)                                       \
   X(CommInitRank, Comm*, int, UniqueId, int)                      \
   X(CommInitRankConfig, Comm*, int, UniqueId, int, void*)         \
   X(CommInitRankScalable, Comm*, int, int, int, UniqueId*, void*) \
@@ -57,6 +58,7 @@ inline constexpr Operator kSum = 0;
   X(CommSplit, Comm, int, int, Comm*, void*)                      \
   X(CommDestroy, Comm)                                            \
   X(CommAbort, Comm)                                              \
+  X(CommRevoke, Comm, int)                                        \
   X(CommGetAsyncError, Comm, Result*)                             \
   X(GroupSimulateEnd, void*)                                      \
   X(GroupStart)                                                   \

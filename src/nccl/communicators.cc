@@ -11,6 +11,8 @@
 #include "core/hash.h"
 #include "core/log.h"
 #include "nccl/inside.h"
+#include "nccl/node_member.h"
+#include "nccl/nodes_member.h"
 
 namespace polypath::nccl {
 namespace {
@@ -25,6 +27,19 @@ void note_problem(std::string& problem, Action action) noexcept {
   } catch (const std::exception& error) {
     problem = error.what();
   }
+}
+
+void check_nodes(const Nodes& nodes) {
+  const std::size_t ranks = nodes.ranks_on(0).size();
+  if (ranks < 2)
+    fail(ErrorCode::unsupported, "a communicator of several nodes cannot be served",
+         "a node has one of its ranks", "Let each node have two or more.");
+  for (int node = 1; node < nodes.count(); ++node)
+    if (nodes.ranks_on(node).size() != ranks)
+      fail(ErrorCode::unsupported, "a communicator of several nodes cannot be served",
+           fmt::format("node 0 has {} of its ranks, node {} has {}", ranks, node,
+                       nodes.ranks_on(node).size()),
+           "Let all nodes have as many.");
 }
 
 // All ranks learn of a problem of one of them before any of them relies on it.
@@ -68,7 +83,8 @@ KnownCommunicator Communicators::child_of(Comm comm, int color, std::optional<bo
   if (parent == known_.end()) return {};
   const KnownCommunicator& whole = *parent->second;
   return {.key = communicator_key(fmt::format("{} {} {}", whole.key, splits_[comm]++, color)),
-          .waits = waits.value_or(whole.waits)};
+          .waits = waits.value_or(whole.waits),
+          .board = whole.board};
 }
 
 // Ranks of one thread wait for each other, too.
@@ -91,14 +107,19 @@ void Communicators::serve(const MadeCommunicator& made) noexcept {
     if (call_real(real_.CommUserRank, comm, &rank) != kSuccess ||
         call_real(real_.CommCount, comm, &known.size) != kSuccess)
       return;
-    const bool is_complete = known.size > 1 && made.presence.is_complete(known.size);
-    known.fate = is_complete || known.size < 2 ? Fate::communicator : Fate::elsewhere;
-    if (!is_complete) known.presence = made.presence;  // other ranks may still look for it
+    const int size = known.size;
+    const bool is_on_node = size > 1 && made.announced.on_node().is_complete(size);
+    const bool is_complete = is_on_node || (size > 1 && made.announced.is_complete_on_nodes(size));
+    known.fate = is_complete || size < 2 ? Fate::communicator : Fate::elsewhere;
+    // Other ranks may still look for it.
+    if (!is_complete) known.presence = made.announced.on_node();
     enter(comm, known);
     if (known.fate == Fate::elsewhere)
-      complain("some ranks are on other computers, or without Polypath, or do not wait for it");
+      complain(
+          "some ranks are without Polypath, or do not reach each other, or do not wait for it");
     if (!is_complete) return;
-    known.member = join(comm, rank, known.size, made.presence);
+    known.member = is_on_node ? join(comm, rank, size, made.announced.on_node())
+                              : join_nodes(comm, rank, size, made.announced);
     enter(comm, known);
   } catch (const std::exception& error) {
     complain(error.what());
@@ -109,27 +130,57 @@ std::shared_ptr<Member> Communicators::join(Comm comm, int rank, int size,
                                             const RankPresence& presence) {
   const Inside inside;
   auto bootstrap = bootstrap_by_file(presence.meeting(), rank, size, kTimeout);
+  const Seat seat = agreed_seat(comm, *bootstrap, *bootstrap);
+  if (rank == 0) presence.forget();
+  auto member =
+      std::make_shared<NodeMember>(*seat.around, seat.gpu(), std::move(bootstrap), kTimeout);
+  begin(comm, *member);
+  return member;
+}
+
+std::shared_ptr<Member> Communicators::join_nodes(Comm comm, int rank, int size,
+                                                  const Announcement& announced) {
+  const Inside inside;
+  auto all = announced.bootstrap(rank, size);
+  const Nodes nodes(all->all_gather(node_name(), kTimeout));
+  check_nodes(nodes);
+  const int local = nodes.local_rank(rank);
+  const auto locals = static_cast<int>(nodes.ranks_on(nodes.of(rank)).size());
+  auto in_node = bootstrap_by_file(announced.on_node().meeting(), local, locals, kTimeout);
+  const Seat seat = agreed_seat(comm, *in_node, *all);
+  if (local == 0) announced.on_node().forget();
+  auto member = std::make_shared<NodesMember>(
+      *seat.around, seat.gpu(),
+      NodesMember::Meeting{.all = std::move(all), .node = std::move(in_node), .nodes = nodes},
+      real_, comm, kTimeout);
+  begin(comm, *member);
+  return member;
+}
+
+// NCCL and the member are compared, or have been before.
+void Communicators::begin(Comm comm, Member& member) {
+  Driver& driver = member.around().driver;
+  const Seconds joined = driver.now();
+  member.choose_by(choices_.for_member(comm, member));
+  member.work_for_ever();
+  log(LogLevel::debug,
+      fmt::format("a communicator of {} ranks stands beside NCCL's ({}): the comparison took "
+                  "{:.0f} ms",
+                  member.size(), member.shape(), (driver.now() - joined).value * 1e3));
+}
+
+// The GPUs that the ranks of a node see decide on its machine.
+Communicators::Seat Communicators::agreed_seat(Comm comm, Bootstrap& in_node,
+                                               Bootstrap& all) const {
   Seat seat;
   note_problem(seat.problem, [&] { seat = seat_of(comm); });
-  check_problems(*bootstrap, seat.problem);
-  const auto seen = bootstrap->all_gather(said_of_gpus(seat.around->names), kTimeout);
-  if (gpus_for_ranks(seen) == GpusOf::computer) {
-    note_problem(seat.problem, [&] { seat.around = &open_(GpusOf::computer); });
-    check_problems(*bootstrap, seat.problem);
-  }
-  if (rank == 0) presence.forget();
-  const Surroundings& around = *seat.around;
-  const PlaceId gpu = around.visible.at(static_cast<std::size_t>(seat.device));
-  const Seconds met = around.driver.now();
-  auto member = std::make_shared<Member>(around, gpu, std::move(bootstrap), kTimeout);
-  const Seconds joined = around.driver.now();
-  member->choose_by(choices_.for_member(comm, *member));
-  member->work_for_ever();
-  log(LogLevel::debug,
-      fmt::format("a communicator of {} ranks stands beside NCCL's: its memory and kernels took "
-                  "{:.0f} ms, the comparison {:.0f} ms",
-                  size, (joined - met).value * 1e3, (around.driver.now() - joined).value * 1e3));
-  return member;
+  check_problems(all, seat.problem);
+  note_problem(seat.problem, [&] {
+    const auto seen = in_node.all_gather(said_of_gpus(seat.around->names), kTimeout);
+    if (gpus_for_ranks(seen) == GpusOf::computer) seat.around = &open_(GpusOf::computer);
+  });
+  check_problems(all, seat.problem);
+  return seat;
 }
 
 Communicators::Seat Communicators::seat_of(Comm comm) const {
@@ -156,7 +207,23 @@ void Communicators::leave(Comm comm, bool aborts) noexcept {
     known_.erase(found), splits_.erase(comm);
   }
   if (!member) return;
-  if (aborts && !member->is_idle()) member->abort();
+  if (aborts && !member->is_idle()) member->abort("its program called ncclCommAbort");
+  member->leave();
+}
+
+// Another rank may be told of it before it revokes its own.
+void Communicators::give_up(Comm comm) noexcept {
+  std::shared_ptr<Member> member;
+  {
+    const std::unique_lock lock(mutex_);
+    const auto found = known_.find(comm);
+    if (found == known_.end() || !found->second->member) return;
+    KnownCommunicator rest = *found->second;
+    member = std::exchange(rest.member, nullptr);
+    rest.fate = Fate::communicator;
+    found->second = std::make_shared<KnownCommunicator>(std::move(rest));
+  }
+  if (!member->is_idle()) member->abort("its program called ncclCommRevoke");
   member->leave();
 }
 

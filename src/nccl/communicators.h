@@ -1,6 +1,6 @@
 #pragma once
-// The program's communicators, and a Member beside each that is served: one whose ranks are all on
-// this computer, under Polypath, and wait for it.
+// The program's communicators, and a Member beside each that is served: one whose ranks are all
+// under Polypath and wait for it, on this computer or as many on each of several.
 
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "communicator/bootstrap/presence.h"
+#include "nccl/announcement.h"
 #include "nccl/counts.h"
 #include "nccl/known_choices.h"
 #include "nccl/member.h"
@@ -30,13 +30,14 @@ struct KnownCommunicator {
   std::shared_ptr<Member> member = nullptr;   ///< null: it is NCCL's alone
   Fate fate = Fate::communicator;             ///< of its calls, where there is no member
   std::optional<RankPresence> presence = {};  ///< files that are left to be removed
+  std::optional<BoardAddress> board = {};     ///< where its ranks and those of its parts meet
 };
 
 /// A communicator that a group makes is there when the group ends.
 struct MadeCommunicator {
   Comm* comm;
   KnownCommunicator known;
-  RankPresence presence;
+  Announcement announced;
 };
 
 /// A key of that text, of the same form for all.
@@ -59,6 +60,8 @@ class Communicators {
   void serve(std::vector<MadeCommunicator> made);
   /// The program ends one: so does its member.
   void leave(Comm comm, bool aborts) noexcept;
+  /// The program revokes one: it is NCCL's from here on, and work of ours that is queued ends.
+  void give_up(Comm comm) noexcept;
 
   /// One is not served, or a call of it is NCCL's after all.
   void complain(const std::string& why) noexcept;
@@ -71,13 +74,21 @@ class Communicators {
     const Surroundings* around = nullptr;
     int device = 0;  ///< CUDA's number of its GPU
     std::string problem = {};
+
+    [[nodiscard]] PlaceId gpu() const {
+      return around->visible.at(static_cast<std::size_t>(device));
+    }
   };
 
   void enter(Comm comm, KnownCommunicator known);
   void serve(const MadeCommunicator& made) noexcept;
   [[nodiscard]] std::shared_ptr<Member> join(Comm comm, int rank, int size,
                                              const RankPresence& presence);
+  [[nodiscard]] std::shared_ptr<Member> join_nodes(Comm comm, int rank, int size,
+                                                   const Announcement& announced);
+  [[nodiscard]] Seat agreed_seat(Comm comm, Bootstrap& in_node, Bootstrap& all) const;
   [[nodiscard]] Seat seat_of(Comm comm) const;
+  void begin(Comm comm, Member& member);
 
   const Functions& real_;
   Open open_;

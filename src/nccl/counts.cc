@@ -15,7 +15,7 @@ const char* text_of(Fate fate) {
     case Fate::communicator: return "NCCL: a communicator that is not served";
     case Fate::not_open: return "NCCL: memory that the other rank does not know yet";
     case Fate::too_many: return "NCCL: too many messages between two ranks at a time";
-    case Fate::captured: return "NCCL: a message that is captured";
+    case Fate::captured: return "NCCL: a call that is captured";
     case Fate::failed: return "NCCL: it could not be made here";
   }
   return "";

@@ -20,7 +20,7 @@ enum class Fate {
   communicator,  ///< the communicator is none that we serve
   failed,        ///< ours could not be made
   not_open,      ///< of a message, whose memory is not known to the other rank yet
-  captured,      ///< of a message, which becomes part of a graph
+  captured,      ///< of a message, and of ranks of several nodes: it becomes part of a graph
   too_many,      ///< of a message: as many of its ranks and direction are under way as may be
 };
 inline constexpr int kFates = 10;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nccl/member.h"
+#include "nccl/member_messages.h"
 
 namespace polypath::nccl {
 

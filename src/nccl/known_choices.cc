@@ -64,9 +64,10 @@ std::string KnownChoices::circumstances(const std::vector<int>& gpus, Member& me
   int version = 0;
   if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);
   return fmt::format(
-      "Polypath {}, choices {}, messages {}, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, {}",
-      POLYPATH_VERSION_TEXT, kChoicesRevision, member.messages() != nullptr, version,
-      around.machine.name, Hash().add(machine_to_json(around.machine)).value(),
+      "Polypath {}, choices {}, {}, messages {}, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, "
+      "{}",
+      POLYPATH_VERSION_TEXT, kChoicesRevision, member.shape(), member.messages() != nullptr,
+      version, around.machine.name, Hash().add(machine_to_json(around.machine)).value(),
       fmt::join(gpus, " "), around.settings.collective_multiprocessors,
       fmt::join(nccl_variables(), " "));
 }

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "nccl/board_in_id.h"
 #include "nccl/inside.h"
 
 namespace polypath::nccl {
@@ -28,11 +29,6 @@ Result result_of(const Error& error) {
   }
 }
 
-// Of a call that stays NCCL's.
-Fate fate_of(const Member& member, const Call& call) {
-  return our_form(call, member.size()) ? Fate::faster : Fate::other_kind;
-}
-
 // In a group other calls say nothing of such a message. Short ones are many.
 std::optional<Fate> left_at_once(Member& member, const Call& call) {
   if (!is_message(call) || call.other == member.rank()) return std::nullopt;
@@ -42,10 +38,10 @@ std::optional<Fate> left_at_once(Member& member, const Call& call) {
 
 // All collectives of one communicator, in their order, ours or NCCL's.
 bool are_ours(const Member& member, std::span<const Call> calls) {
-  return std::ranges::all_of(calls, [&](const Call& call) {
-    const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
-    return member.is_ours(call) && (calls.size() == 1 || is_long);
-  });
+  return member.serves_groups() && std::ranges::all_of(calls, [&](const Call& call) {
+           const bool is_long = message_of(call, member.size()) >= kLeastInGroup;
+           return !member.left(call) && (calls.size() == 1 || is_long);
+         });
 }
 
 }  // namespace
@@ -67,10 +63,10 @@ Result Layer::init(Comm* comm, int size, const std::string& id, int rank, bool w
     return make();
   };
   if (size < 2) return make_inside();
-  const std::string key = communicator_key(id);
-  const RankPresence presence(key, rank, waits);
+  const KnownCommunicator known{.key = communicator_key(id), .waits = waits, .board = board_in(id)};
+  const Announcement announced(known.key, rank, waits, known.board);
   const Result result = make_inside();
-  if (result == kSuccess) note_made({{comm, {.key = key, .waits = waits}, presence}});
+  if (result == kSuccess) note_made({{comm, known, announced}});
   return result;
 }
 
@@ -79,7 +75,7 @@ Result Layer::init_all(Comm* comms, int count, const int* devices) {
   const std::string key = communicator_key(fmt::format("{} {}", getpid(), ++last));
   std::vector<MadeCommunicator> made;
   for (int rank = 0; rank < count && count > 1; ++rank)
-    made.push_back({comms + rank, {.key = key}, RankPresence(key, rank, true)});
+    made.push_back({comms + rank, {.key = key}, Announcement(key, rank, true, {})});
   const Result result = call_real(real_.CommInitAll, comms, count, devices);
   if (result == kSuccess && !made.empty()) note_made(std::move(made));
   return result;
@@ -88,12 +84,12 @@ Result Layer::init_all(Comm* comms, int count, const int* devices) {
 Result Layer::split(Comm comm, int color, int key, Comm* made, std::optional<bool> waits,
                     void* config) {
   const KnownCommunicator child = communicators_.child_of(comm, color, waits);
-  std::optional<RankPresence> presence;
+  std::optional<Announcement> announced;
   int rank = 0;
   if (!child.key.empty() && color >= 0 && call_real(real_.CommUserRank, comm, &rank) == kSuccess)
-    presence.emplace(child.key, rank, child.waits);
+    announced.emplace(child.key, rank, child.waits, child.board);
   const Result result = call_real(real_.CommSplit, comm, color, key, made, config);
-  if (result == kSuccess && presence) note_made({{made, child, *presence}});
+  if (result == kSuccess && announced) note_made({{made, child, *announced}});
   return result;
 }
 
@@ -109,21 +105,36 @@ Result Layer::destroy(Comm comm) {
   return call_real(real_.CommDestroy, comm);
 }
 
+Result Layer::unique_id(UniqueId* id) const {
+  const Result result = call_real(real_.GetUniqueId, id);
+  if (result == kSuccess && id != nullptr) put_board(*id);
+  return result;
+}
+
+Result Layer::revoke(Comm comm, int flags) {
+  communicators_.give_up(comm);
+  return call_real(real_.CommRevoke, comm, flags);
+}
+
 Result Layer::abort(Comm comm) {
   communicators_.leave(comm, true);
   return call_real(real_.CommAbort, comm);
 }
 
+// An error of either ends what waits on the GPU: programs ask once, and then wait for their
+// streams.
 Result Layer::async_error(Comm comm, Result* error) {
-  const Result result = call_real(real_.CommGetAsyncError, comm, error);
-  if (result != kSuccess || error == nullptr || *error != kSuccess) return result;
   const auto entry = communicators_.find(comm);
-  if (!entry || !entry->member) return result;
-  if (const auto problem = entry->member->problem()) {
-    if (entry->member->is_to_be_told()) log(LogLevel::error, *problem);
-    last_error_.note(*problem);
-    *error = kRemoteError;
-  }
+  const auto problem = entry && entry->member ? entry->member->problem() : std::nullopt;
+  if (problem && entry->member->is_to_be_told()) log(LogLevel::error, *problem);
+  const Result result = call_real(real_.CommGetAsyncError, comm, error);
+  const bool has_failed =
+      result == kSuccess && error != nullptr && *error != kSuccess && *error != kInProgress;
+  if (has_failed && entry && entry->member && !problem && !entry->member->is_idle())
+    entry->member->abort("NCCL reports an error of it");
+  if (!problem || result != kSuccess || error == nullptr || *error != kSuccess) return result;
+  last_error_.note(*problem);
+  *error = kRemoteError;
   return result;
 }
 
@@ -155,8 +166,8 @@ Result Layer::collective(const Call& call) {
     const Result decided = decide(single, entry->size);
     return decided == kSuccess ? attempt([&] { single.run(false, counts_); }) : decided;
   }
-  if (entry->member->is_ours(call)) return run_ours(*entry->member, {&call, 1});
-  return leave_to_nccl(call, fate_of(*entry->member, call), entry->size);
+  if (const auto fate = entry->member->left(call)) return leave_to_nccl(call, *fate, entry->size);
+  return run_ours(*entry->member, {&call, 1});
 }
 
 Result Layer::leave_to_nccl(const Call& call, const KnownCommunicator& known) {
@@ -266,7 +277,7 @@ std::vector<Layer::CallsOfMember> Layer::sorted(const std::vector<Kept>& kept) {
 Result Layer::leave_in_group(const CallsOfMember& of) {
   Result result = kSuccess;
   for (const Call& call : of.collectives) {
-    const Fate fate = of.member->is_ours(call) ? Fate::in_group : fate_of(*of.member, call);
+    const Fate fate = of.member->left(call).value_or(Fate::in_group);
     const Result left = leave_to_nccl(call, fate, of.member->size());
     if (result == kSuccess) result = left;
   }

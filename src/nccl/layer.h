@@ -21,6 +21,7 @@
 #include "nccl/group_messages.h"
 #include "nccl/last_error.h"
 #include "nccl/member.h"
+#include "nccl/member_messages.h"
 
 namespace polypath::nccl {
 
@@ -33,6 +34,8 @@ class Layer {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
+  /// An id by which the ranks of a communicator find each other on any node.
+  Result unique_id(UniqueId* id) const;
   /// A communicator is about to be made, whose ranks know it by `id`; `make` makes it. `waits`: the
   /// real library's calls return when they are done.
   Result init(Comm* comm, int size, const std::string& id, int rank, bool waits,
@@ -43,6 +46,8 @@ class Layer {
   Result split(Comm comm, int color, int key, Comm* made, std::optional<bool> waits, void* config);
   Result destroy(Comm comm);
   Result abort(Comm comm);
+  /// Nothing of ours runs on it from here on, and the real library says what becomes of its calls.
+  Result revoke(Comm comm, int flags);
   Result async_error(Comm comm, Result* error);
   /// What the last error was, ours or the real library's. Valid until this thread asks again.
   [[nodiscard]] const char* last_error(Comm comm) const;

@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "nccl/choices_file.h"
+#include "nccl/member_messages.h"
 
 namespace polypath::nccl {
 namespace {
@@ -183,7 +184,8 @@ class Trial {
     return limit;
   }
   [[nodiscard]] bool is_there(Operation operation) const {
-    return operation != Operation::all_to_all || real_.AlltoAll != nullptr;
+    return member_.has(operation) &&
+           (operation != Operation::all_to_all || real_.AlltoAll != nullptr);
   }
 
   [[nodiscard]] Call call_of(const Kind& kind, Bytes message) const {
@@ -265,7 +267,8 @@ void describe(const Choices& choices) {
 
 Choices measure(const Functions& real, Comm comm, Member& member, Bytes most) {
   const Choices own = Trial(real, comm, member).run(most);
-  Choices agreed = parse_choices(member.all_gather(choices_to_json(own)).front(), "rank 0");
+  const Blob mine = member.rank() == 0 ? choices_to_json(own) : Blob();
+  Choices agreed = parse_choices(member.all_gather(mine).front(), "rank 0");
   if (member.rank() == 0 && logs(LogLevel::debug)) describe(agreed);
   return agreed;
 }

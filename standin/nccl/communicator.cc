@@ -1,11 +1,18 @@
 #include "standin/nccl/communicator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <functional>
+#include <ranges>
 #include <thread>
+#include <utility>
 
 #include "driver/cuda/cuda_types.h"
 #include "standin/nccl/driver.h"
@@ -65,6 +72,30 @@ bool is_capturing(void* stream) {
   return cuStreamIsCapturing(stream, &status) == 0 && status != 0;
 }
 
+// What each collective takes longer: a comparison comes out against it.
+std::chrono::milliseconds slowness() {
+  static const char* const asked = std::getenv("STANDIN_NCCL_SLOW");
+  return std::chrono::milliseconds(asked == nullptr ? 0 : std::strtol(asked, nullptr, 10));
+}
+
+void be_slow(void*) { std::this_thread::sleep_for(slowness()); }
+
+constexpr int kNotReady = 600;  // CUDA_ERROR_NOT_READY
+
+std::uint64_t this_host() {
+  const char* const named = std::getenv("NCCL_HOSTID");
+  return named == nullptr ? 0 : std::hash<std::string>()(named);
+}
+
+// False for a process that has ended, even if its parent does not know yet.
+bool is_running(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  const std::size_t name = line.rfind(')');
+  return name == std::string::npos || name + 2 >= line.size() || line[name + 2] != 'Z';
+}
+
 // How much of a call goes at once: parts of all ranks fit a slot.
 std::size_t most_at_once(int size, std::size_t element) {
   return kSlot / static_cast<std::size_t>(size) / element * element;
@@ -80,8 +111,10 @@ NcclCommunicator::NcclCommunicator(const std::string& name, int rank, int size)
 
 NcclCommunicator::~NcclCommunicator() {
   if (meeting_.contents() == nullptr) return;
-  for (int i = 0; i < 60'000 && !is_done(); ++i)
+  for (int i = 0; i < 60'000 && !is_revoked_ && !is_done(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  of(rank_).has_ended = true;
+  for (const auto& [stream, end] : ends_) cuEventDestroy_v2(end);
   if (tied_ != nullptr) cuEventDestroy_v2(tied_);
   for (const auto& direction : lanes_)
     for (const Lane& lane : direction)
@@ -102,10 +135,53 @@ bool NcclCommunicator::is_done() {
 }
 
 bool NcclCommunicator::begin() {
+  if (meeting_.contents() != nullptr && rank_ < kMostRanks) {
+    of(rank_).process = getpid();
+    of(rank_).host = this_host();
+  }
   if (size_ > kMostRanks || meeting_.contents() == nullptr || !meeting_.meet(rank_, size_))
     return false;
   meeting_.take_name_away();
   return true;
+}
+
+// Ranks that go on may write their numbers again: until this rank's streams are through.
+void NcclCommunicator::revoke() {
+  if (std::exchange(is_revoked_, true)) return;
+  for (int i = 0; i < 10'000 && !are_streams_done(); ++i) {
+    meeting_.release();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void NcclCommunicator::abort() {
+  of(rank_).has_aborted = true;
+  revoke();
+}
+
+bool NcclCommunicator::has_lost_rank() const {
+  return std::ranges::any_of(std::views::iota(0, size_), [&](int other) {
+    const Rendezvous::Rank& there = of(other);
+    const bool is_gone = !there.has_ended && !is_running(there.process);
+    return there.host != of(rank_).host && (there.has_aborted || is_gone);
+  });
+}
+
+bool NcclCommunicator::are_streams_done() const {
+  const bool are_lanes_done = std::ranges::all_of(lanes_, [](const auto& direction) {
+    return std::ranges::all_of(direction, [](const Lane& lane) {
+      return lane.stream == nullptr || cuStreamQuery(lane.stream) != kNotReady;
+    });
+  });
+  return are_lanes_done && std::ranges::all_of(ends_, [](const auto& each) {
+           return cuEventQuery(each.second) != kNotReady;
+         });
+}
+
+int NcclCommunicator::note_end(void* stream) {
+  void*& end = ends_[stream];
+  int failed = end == nullptr ? cuEventCreate(&end, 2) : 0;
+  return failed | cuEventRecord(end, stream);
 }
 
 int NcclCommunicator::exchange(void* stream, unsigned long long from, std::size_t sent,
@@ -252,10 +328,12 @@ int NcclCommunicator::end_message(const NcclCall& call) {
 
 // In the communicator's context: the thread may have another one, or none.
 int NcclCommunicator::run(const NcclCall& call) {
+  if (is_capturing(call.stream)) return 1;
   void* popped = nullptr;
   int failed = cuCtxPushCurrent_v2(context_);
   if (failed != 0) return failed;
   failed = run_here(call);
+  failed |= note_end(call.stream);
   return failed | cuCtxPopCurrent_v2(&popped);
 }
 
@@ -263,7 +341,7 @@ int NcclCommunicator::run_here(const NcclCall& call) {
   if (is_message(call.movement)) return begin_message(call) | end_message(call);
   const std::size_t element = size_of(call.type), part = call.count * element;
   const std::size_t most = most_at_once(size_, element);
-  int failed = 0;
+  int failed = slowness().count() == 0 ? 0 : cuLaunchHostFunc(call.stream, be_slow, nullptr);
   for (std::size_t at = 0; at < part; at += most)
     failed |= run_piece(call, at, part, std::min(most, part - at));
   return failed;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -61,6 +62,13 @@ class NcclCommunicator {
   int end_message(const NcclCall& call);
   /// Work already in one of the streams comes before later work in any of them.
   int tie(const std::set<void*>& streams);
+  /// Ends its enqueued work, done or not. It takes no calls any more.
+  void revoke();
+  /// The same, for good.
+  void abort();
+  [[nodiscard]] bool is_revoked() const { return is_revoked_; }
+  /// True if a rank of another host is gone, or has aborted: the network would say so.
+  [[nodiscard]] bool has_lost_rank() const;
   /// The name, rank and size of this rank's part; no name without one.
   struct Part {
     std::string name;
@@ -86,6 +94,8 @@ class NcclCommunicator {
   Lane& lane_of(const NcclCall& call);
   int pass_piece(const NcclCall& call, std::size_t at, std::size_t bytes);
   [[nodiscard]] bool is_done();
+  [[nodiscard]] bool are_streams_done() const;
+  int note_end(void* stream);
   int run_here(const NcclCall& call);
   int run_piece(const NcclCall& call, std::size_t at, std::size_t part, std::size_t bytes);
   int exchange(void* stream, unsigned long long from, std::size_t sent, const Make& make,
@@ -102,6 +112,8 @@ class NcclCommunicator {
   std::array<std::array<Lane, kMostRanks>, 2> lanes_;  ///< sent and received, by rank
   std::uint32_t pieces_ = 0;
   int splits_ = 0;
+  bool is_revoked_ = false;
+  std::map<void*, void*> ends_;  ///< an event for each stream: the last call there
 };
 
 }  // namespace polypath::standin

@@ -13,6 +13,7 @@ int cuCtxPopCurrent_v2(void** context);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamIsCapturing(void* stream, int* status);
 int cuStreamDestroy_v2(void* stream);
+int cuStreamQuery(void* stream);
 int cuStreamWaitEvent(void* stream, void* event, unsigned flags);
 int cuModuleLoadData(void** module, const void* image);
 int cuModuleGetFunction(void** function, void* module, const char* name);
@@ -20,6 +21,7 @@ int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsig
                    unsigned, void* stream, void** parameters, void** extra);
 int cuEventCreate(void** event, unsigned flags);
 int cuEventDestroy_v2(void* event);
+int cuEventQuery(void* event);
 int cuEventRecord(void* event, void* stream);
 int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned flags);
 int cuMemHostUnregister(void* memory);

@@ -10,6 +10,11 @@
 #include "standin/nccl/driver.h"
 
 namespace polypath::standin {
+namespace {
+
+constexpr std::uint32_t kReleased = 1U << 30;  // beyond the number of any piece
+
+}  // namespace
 
 Rendezvous::Rendezvous(const std::string& name) : file_("/standin-nccl-" + name) {
   const int file = shm_open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -21,6 +26,13 @@ Rendezvous::Rendezvous(const std::string& name) : file_("/standin-nccl-" + name)
   if (memory == MAP_FAILED) return;
   contents_ = static_cast<Contents*>(memory);
   is_registered_ = cuMemHostRegister_v2(memory, sizeof(Contents), 1) == 0;
+}
+
+void Rendezvous::release() const {
+  const auto pass = [](std::uint32_t& word) { std::atomic_ref(word).store(kReleased); };
+  for (Rank& rank : contents_->ranks) pass(rank.has_sent), pass(rank.has_received);
+  for (auto& of_sender : contents_->lanes)
+    for (Lane& lane : of_sender) pass(lane.has_sent), pass(lane.has_received);
 }
 
 void Rendezvous::take_name_away() const { shm_unlink(file_.c_str()); }

@@ -21,6 +21,9 @@ class Rendezvous {
     alignas(64) std::atomic<std::uint32_t> has_come;
     std::uint32_t has_sent, has_received;  ///< by streams: the number of its piece
     int color, key;                        ///< of a split
+    std::atomic<int> process;
+    std::atomic<bool> has_ended, has_aborted;
+    std::atomic<std::uint64_t> host;  ///< as NCCL_HOSTID says
   };
   /// The messages from one rank to another.
   struct Lane {
@@ -42,6 +45,8 @@ class Rendezvous {
   [[nodiscard]] Contents* contents() const { return contents_; }
   /// Waits until so many have come so often as this one. False if they do not within a minute.
   [[nodiscard]] bool meet(int rank, int ranks);
+  /// Lets all waits of streams for the ranks go on, for now.
+  void release() const;
   /// No other rank is to come: nothing stays behind, however these end.
   void take_name_away() const;
 

@@ -18,7 +18,8 @@
 namespace polypath::standin {
 namespace {
 
-constexpr int kSuccess = 0, kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5;
+constexpr int kSuccess = 0, kSystemError = 2, kInvalidArgument = 4, kInvalidUsage = 5,
+              kRemoteError = 6;
 
 using Comm = NcclCommunicator*;
 
@@ -43,6 +44,7 @@ int called(Comm comm, const NcclCall& call) {
   if (comm == nullptr || call.type < 0 || call.type > 11 || call.other < 0 ||
       call.other >= comm->size())
     return kInvalidArgument;
+  if (comm->is_revoked()) return kInvalidUsage;
   if (group().depth == 0) return comm->run(call) == 0 ? kSuccess : kSystemError;
   group().calls.emplace_back(comm, call);
   return kSuccess;
@@ -152,10 +154,18 @@ int ncclCommDestroy(Comm comm) {
   delete comm;
   return kSuccess;
 }
-int ncclCommAbort(Comm comm) { return ncclCommDestroy(comm); }
+int ncclCommAbort(Comm comm) {
+  comm->abort();
+  return ncclCommDestroy(comm);
+}
+int ncclCommRevoke(Comm comm, int flags) {
+  if (comm == nullptr || flags != 0) return kInvalidArgument;
+  comm->revoke();
+  return kSuccess;
+}
 int ncclCommFinalize(Comm) { return kSuccess; }
-int ncclCommGetAsyncError(Comm, int* error) {
-  *error = kSuccess;
+int ncclCommGetAsyncError(Comm comm, int* error) {
+  *error = comm->has_lost_rank() ? kRemoteError : kSuccess;
   return kSuccess;
 }
 int ncclCommCount(Comm comm, int* count) {

@@ -84,7 +84,7 @@ def test_messages_of_processes_are_ours_and_right(
 
     assert counted["Polypath"] > 0
     assert counted["NCCL: memory that the other rank does not know yet"] > 0
-    assert counted["NCCL: a message that is captured"] == 2
+    assert counted["NCCL: a call that is captured"] == 2
 
 
 @pytest.mark.parametrize(("ranks", "seed"), [(2, 5), (4, 7)])

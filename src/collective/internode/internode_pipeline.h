@@ -1,12 +1,15 @@
 #pragma once
 // Enqueues the steps of a call among nodes, piece by piece: each step of a piece after the next
-// piece's step before it (internode_schedule.h). The network has a stream of its own.
+// piece's step before it (internode_schedule.h). The network has a stream of its own. Where the
+// messages are work of that stream, the steps in it are one.
 
 #include <array>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "collective/internode/internode_schedule.h"
-#include "collective/internode/node_exchange.h"
+#include "collective/internode/piece_exchange.h"
 #include "driver/driver.h"
 
 namespace polypath {
@@ -14,7 +17,7 @@ namespace polypath {
 class InternodePipeline {
  public:
   /// `exchange` must outlive it. Errors of the driver.
-  InternodePipeline(Driver& driver, PlaceId gpu, NodeExchange& exchange);
+  InternodePipeline(Driver& driver, PlaceId gpu, PieceExchange& exchange);
   InternodePipeline(const InternodePipeline&) = delete;
   InternodePipeline& operator=(const InternodePipeline&) = delete;
   /// Destroys its stream and events. Nothing may be queued.
@@ -34,11 +37,15 @@ class InternodePipeline {
   [[nodiscard]] bool is_network_done() const { return driver_.is_done(network_end_); }
 
  private:
+  using Steps = std::vector<std::function<void(int piece)>>;
+
+  [[nodiscard]] Steps network_steps(InternodeSchedule& call);
   void send_first(InternodeSchedule& call, int piece);
   void go_on(InternodeSchedule& call, int piece);
+  void end_second(int piece);
 
   Driver& driver_;
-  NodeExchange& exchange_;
+  PieceExchange& exchange_;
   StreamHandle network_;
   std::array<EventHandle, NodeRank::kPieces> before_;  ///< of the pieces under way: all of it
   std::array<EventHandle, NodeRank::kPieces> between_;

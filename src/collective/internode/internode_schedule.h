@@ -6,7 +6,7 @@
 // through these steps, while other pieces are in other ones:
 //
 //   before   in the node, in the caller's stream
-//   first    messages between nodes, by way of pinned memory
+//   first    messages between nodes (piece_exchange.h)
 //   reduce   of what has come, in a stream for the network
 //   second   messages once more
 //   after    in the node, in the caller's stream
@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "collective/internode/node_exchange.h"
+#include "collective/internode/piece_exchange.h"
 #include "collective/program/parts.h"
 #include "collective/rank/node_collectives.h"
 #include "communicator/bootstrap/nodes.h"

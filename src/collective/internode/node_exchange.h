@@ -5,38 +5,18 @@
 #include <vector>
 
 #include "collective/internode/network_proxy.h"
+#include "collective/internode/piece_exchange.h"
 #include "machine/machine.h"
 
 namespace polypath {
 
-/// The messages that go from this rank's GPU to ranks of other nodes at the same time, and those
-/// that come. Both ends of a message say the same size, which may be 0.
-struct NodeMessages {
-  struct Given {
-    std::vector<int> to;
-    Address from;
-    Bytes bytes;
-  };
-  struct Taken {
-    int from = 0;
-    Address to;
-    Bytes bytes;
-  };
-  std::vector<Given> given = {};
-  std::vector<Taken> taken = {};
-};
-
 /// Slots are used in turn, each by start() and then finish() in one stream.
-class NodeExchange {
+class NodeExchange final : public PieceExchange {
  public:
-  static constexpr int kSlots = 4;
-
   /// Slots of so many bytes each way. Errors of the driver.
   NodeExchange(Driver& driver, const Machine& machine, PlaceId gpu, Bytes slot, ProxyGroup group);
-  NodeExchange(const NodeExchange&) = delete;
-  NodeExchange& operator=(const NodeExchange&) = delete;
   /// Nothing may be queued that uses it.
-  ~NodeExchange();
+  ~NodeExchange() override;
 
   [[nodiscard]] NetworkProxy& proxy() { return proxy_; }
   /// No message goes any more; the memory stays.
@@ -44,9 +24,8 @@ class NodeExchange {
 
   /// After the work in the stream, copies out the given messages. Error (internal) if it is too
   /// large.
-  void start(int slot, const NodeMessages& messages, StreamHandle stream);
-  /// Later work in the stream comes after all messages, with the received bytes in their places.
-  void finish(int slot, StreamHandle stream);
+  void start(int slot, const NodeMessages& messages, StreamHandle stream) override;
+  void finish(int slot, StreamHandle stream) override;
 
  private:
   struct Slot {

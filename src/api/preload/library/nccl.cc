@@ -74,6 +74,11 @@ using namespace polypath::preload;  // NOLINT(google-build-using-namespace): the
 #pragma GCC visibility push(default)
 extern "C" {
 
+Result ncclGetUniqueId(UniqueId* id) {
+  return either([&](polypath::nccl::Layer& layer) { return layer.unique_id(id); },
+                [&](const Functions& f) { return call_if_there(f.GetUniqueId, id); });
+}
+
 Result ncclCommInitRank(Comm* comm, int size, UniqueId id, int rank) {
   return init(comm, size, &id, 1, rank, waits(nullptr), [&](const Functions& f) {
     return call_if_there(f.CommInitRank, comm, size, id, rank);
@@ -118,6 +123,11 @@ Result ncclCommDestroy(Comm comm) {
 Result ncclCommAbort(Comm comm) {
   return either([&](polypath::nccl::Layer& layer) { return layer.abort(comm); },
                 [&](const Functions& f) { return call_if_there(f.CommAbort, comm); });
+}
+
+Result ncclCommRevoke(Comm comm, int flags) {
+  return either([&](polypath::nccl::Layer& layer) { return layer.revoke(comm, flags); },
+                [&](const Functions& f) { return call_if_there(f.CommRevoke, comm, flags); });
 }
 
 Result ncclCommGetAsyncError(Comm comm, Result* error) {

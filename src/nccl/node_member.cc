@@ -1,4 +1,6 @@
-#include "nccl/member.h"
+#include "nccl/node_member.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -46,8 +48,11 @@ std::vector<CollectiveCall> samples() {
            .elements = (line_room(1) + Bytes{1}).value}};
 }
 
-std::unique_ptr<NodeCollectives> join(const Surroundings& around, PlaceId gpu,
-                                      std::unique_ptr<Bootstrap> bootstrap, Seconds timeout) {
+}  // namespace
+
+std::unique_ptr<NodeCollectives> join_in_node(const Surroundings& around, PlaceId gpu,
+                                              std::unique_ptr<Bootstrap> bootstrap,
+                                              Seconds timeout) {
   const int ranks = bootstrap->size();
   auto made = std::make_unique<NodeCollectives>(
       around.driver, around.machine, around.settings, gpu,
@@ -56,25 +61,38 @@ std::unique_ptr<NodeCollectives> join(const Surroundings& around, PlaceId gpu,
   return made;
 }
 
-}  // namespace
+void wait_for_ever(NodeCollectives& ranks) {
+  ranks.communicator().set_timeout(kNoTimeout);
+  ranks.communicator().end_exchanges();
+}
 
-Member::Member(const Surroundings& around, PlaceId gpu, std::unique_ptr<Bootstrap> bootstrap,
-               Seconds timeout)
-    : around_(around),
-      gpu_(gpu),
-      ranks_(join(around, gpu, std::move(bootstrap), timeout)),
-      streams_(around.driver, gpu),
-      rank_(ranks_->rank()),
-      size_(ranks_->size()) {
+std::optional<std::string> problem_of(Communicator& communicator) {
+  try {
+    communicator.check();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::string abort_text(int rank, const std::string& why) {
+  return fmt::format("Rank {} has aborted its communicator ({}) Find out why.", rank, why);
+}
+
+NodeMember::NodeMember(const Surroundings& around, PlaceId gpu,
+                       std::unique_ptr<Bootstrap> bootstrap, Seconds timeout)
+    : Member(around, gpu, bootstrap->rank(), bootstrap->size()),
+      ranks_(join_in_node(around, gpu, std::move(bootstrap), timeout)),
+      streams_(around.driver, gpu) {
   if (around.driver.name() != "sim") make_messages();
 }
 
 // Where one rank cannot, all leave messages to NCCL; collectives are ours all the same. What has
 // been made stays until the communicator is closed, which knows of it.
-void Member::make_messages() {
+void NodeMember::make_messages() {
   std::string problem;
   try {
-    messages_ = std::make_unique<MemberMessages>(around_, *ranks_, multiprocessors_of(around_));
+    messages_ = std::make_unique<MemberMessages>(around(), *ranks_, multiprocessors_of(around()));
   } catch (const Error& error) {
     problem = error.what();
   }
@@ -83,24 +101,15 @@ void Member::make_messages() {
   if (!problem.empty()) log(LogLevel::info, "sends and receives stay NCCL's: " + problem);
 }
 
-Member::~Member() { leave(); }
+NodeMember::~NodeMember() { leave(); }
 
-std::vector<Blob> Member::all_gather(const Blob& mine) {
+std::vector<Blob> NodeMember::all_gather(const Blob& mine) {
   const std::scoped_lock lock(mutex_);
   return ranks_->communicator().all_gather(mine);
 }
 
-void Member::work_for_ever() {
-  ranks_->communicator().set_timeout(kNoTimeout);
-  ranks_->communicator().end_exchanges();
-}
-
-bool Member::is_ours(const Call& call) const {
-  return our_form(call, size_) && choices_.is_ours(class_of(call), message_of(call, size_));
-}
-
 // Programs make the same calls again and again: the results of the first call are kept.
-PersistentCall& Member::repeated(const Call& call) {
+PersistentCall& NodeMember::repeated(const Call& call) {
   const auto key = [](const auto&... parts) {
     std::string text;
     (text.append(reinterpret_cast<const char*>(&parts), sizeof parts), ...);
@@ -111,20 +120,15 @@ PersistentCall& Member::repeated(const Call& call) {
       repeated_.try_emplace(key(call.operation, call.send, call.receive, call.count, call.type,
                                 call.reduction, call.other),
                             CollectiveCall{});
-  if (is_new) found->second = PersistentCall(our_form(call, size_).value());
+  if (is_new) found->second = PersistentCall(our_form(call, size()).value());
   return found->second;
 }
 
-void Member::run(const Call& call) {
+void NodeMember::run(std::span<const Call> calls) {
   const std::scoped_lock lock(mutex_);
-  run_in(stream_of(call), call);
-}
-
-void Member::run(std::span<const Call> calls) {
-  if (calls.size() == 1) return run(calls.front());
-  const std::scoped_lock lock(mutex_);
+  if (calls.size() == 1) return run_in(stream_of(calls.front()), calls.front());
   // Refused before the first one is enqueued, or not at all.
-  for (const Call& call : calls) ranks_->prepare(our_form(call, size_).value());
+  for (const Call& call : calls) ranks_->prepare(our_form(call, size()).value());
   std::vector<StreamHandle> streams;
   for (const Call& call : calls) streams.push_back(stream_of(call));
   const StreamHandle first = streams_.tie(streams);
@@ -132,22 +136,13 @@ void Member::run(std::span<const Call> calls) {
   (void)streams_.tie(streams);
 }
 
-std::optional<std::string> Member::problem() {
-  try {
-    ranks_->communicator().check();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return std::nullopt;
+std::optional<std::string> NodeMember::problem() { return problem_of(ranks_->communicator()); }
+
+void NodeMember::abort(const std::string& why) {
+  ranks_->communicator().abort(abort_text(rank(), why));
 }
 
-void Member::abort() {
-  ranks_->communicator().abort("Rank " + std::to_string(rank_) +
-                               " has aborted its communicator (its program called ncclCommAbort) "
-                               "Find out why.");
-}
-
-void Member::leave() noexcept {
+void NodeMember::leave() noexcept {
   const std::scoped_lock lock(mutex_);
   if (messages_) messages_->leave();
   ranks_->leave();
