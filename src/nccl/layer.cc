@@ -44,6 +44,11 @@ bool are_ours(const Member& member, std::span<const Call> calls) {
          });
 }
 
+void end_after(Result error, Member& member) {
+  if (error != kSuccess && error != kInProgress && !member.is_idle())
+    member.abort("NCCL reports an error of it");
+}
+
 }  // namespace
 
 Layer::Group& Layer::group() {
@@ -125,16 +130,13 @@ Result Layer::abort(Comm comm) {
 // streams.
 Result Layer::async_error(Comm comm, Result* error) {
   const auto entry = communicators_.find(comm);
-  const auto problem = entry && entry->member ? entry->member->problem() : std::nullopt;
-  if (problem && entry->member->is_to_be_told()) log(LogLevel::error, *problem);
+  Member* const member = entry ? entry->member.get() : nullptr;
+  const auto problem = member != nullptr ? member->problem() : std::nullopt;
+  if (problem && member->is_to_be_told()) log(LogLevel::error, *problem);
   const Result result = call_real(real_.CommGetAsyncError, comm, error);
-  const bool has_failed =
-      result == kSuccess && error != nullptr && *error != kSuccess && *error != kInProgress;
-  if (has_failed && entry && entry->member && !problem && !entry->member->is_idle())
-    entry->member->abort("NCCL reports an error of it");
-  if (!problem || result != kSuccess || error == nullptr || *error != kSuccess) return result;
-  last_error_.note(*problem);
-  *error = kRemoteError;
+  if (member == nullptr || result != kSuccess || error == nullptr) return result;
+  if (!problem) end_after(*error, *member);
+  else if (*error == kSuccess) last_error_.note(*problem), *error = kRemoteError;
   return result;
 }
 

@@ -128,7 +128,8 @@ def test_what_happens_in_the_last_call_is_an_error_of_both_ranks(
 
 
 # As after an error of a GPU, which every question about it answers with from then on; of the second
-# one the driver knows no name. How many calls it takes to ask so often depends on how fast they end.
+# one the driver knows no name. How many calls it takes to ask so often depends on how fast they
+# end.
 @pytest.mark.parametrize("failure", ["cuEventQuery:4-", "cuEventQuery:4-:700"])
 def test_an_error_of_one_gpu_is_one_of_both_ranks(tmp_path: Path, failure: str) -> None:
     for status, output, errors in ended(tmp_path, PROGRAM, "goes on", 1, STANDIN_FAIL=failure):
