@@ -95,8 +95,8 @@ void RatesAtWork::reach_users(ResourceId resource) {
 
 void RatesAtWork::reach_all() {
   for (const ResourceId resource : changed_) reach_users(resource);
-  for (std::size_t i = 0; i < reached_.size(); ++i)
-    for (const Use& use : limits_.uses(reached_[i]))
+  for (std::size_t next = 0; next < reached_.size();)  // more are reached meanwhile
+    for (const Use& use : limits_.uses(reached_[next++]))
       if (binds(at(use).demand, at(use).capacity)) reach_users(use.resource);
 }
 
