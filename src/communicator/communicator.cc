@@ -105,8 +105,7 @@ bool Communicator::await_settled(Seconds timeout) { return state_->await_settled
 void Communicator::close() noexcept { state_->close(); }
 
 void check_at_all_ranks(Communicator& communicator, const std::string& problem) {
-  for (const Blob& each : communicator.all_gather(problem))
-    if (!each.empty()) throw Error(ErrorCode::communicator, each);
+  throw_first_problem(communicator.all_gather(problem));
 }
 
 }  // namespace polypath

@@ -121,9 +121,7 @@ class Communicator {
   std::shared_ptr<CommunicatorState> state_;
 };
 
-/// All ranks learn of what one of them cannot do before any of them relies on it; no text is no
-/// problem. Waits for all ranks. Error (communicator) at each: the problem of the first rank that
-/// has one.
+/// As check_at_all_ranks() of a bootstrap (bootstrap.h).
 void check_at_all_ranks(Communicator& communicator, const std::string& problem);
 
 }  // namespace polypath

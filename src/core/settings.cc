@@ -178,6 +178,9 @@ std::vector<Entry> entries_of_lanes() {
            "messages when MPI begins, and make collectives together"),
       flag("POLYPATH_NCCL", &Settings::nccl,
            "0 = under 'polypath run', all calls of NCCL are NCCL's"),
+      flag("POLYPATH_NCCL_NODES", &Settings::nccl_nodes,
+           "1 = NCCL communicators of several nodes are served, too: the process that makes their "
+           "id listens at a port for their ranks"),
       bytes("POLYPATH_NCCL_MEASURED", &Settings::nccl_measured, 1_KiB, 1_GiB,
             "largest message that both are compared with when NCCL's first communicator is made: "
             "it takes two buffers of that size on each GPU"),

@@ -27,6 +27,7 @@ struct Settings {
   bool mpi = true;                     ///< POLYPATH_MPI
   bool mpi_nodes = false;              ///< POLYPATH_MPI_NODES
   bool nccl = true;                    ///< POLYPATH_NCCL
+  bool nccl_nodes = false;             ///< POLYPATH_NCCL_NODES
   Bytes nccl_measured = 1_GiB;         ///< POLYPATH_NCCL_MEASURED
   int lanes = 4;                       ///< POLYPATH_LANES
   std::string prepare = "auto";        ///< POLYPATH_PREPARE

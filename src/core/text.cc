@@ -61,6 +61,13 @@ Bytes parse_bytes(std::string_view text, std::string_view what) {
   return {number << shift};
 }
 
+std::optional<int> parse_number(std::string_view text) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
+
 std::string format_bytes(Bytes bytes) {
   int power = 0;
   std::uint64_t value = bytes.value;

@@ -1,6 +1,7 @@
 #pragma once
 // Sizes as people write them: "64M", "1GiB", "4096".
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ std::string describe_bytes(Bytes bytes);
 std::string describe_seconds(Seconds seconds);
 /// "393 GB/s", "8.25 GB/s" (1 GB = 1e9 bytes).
 std::string describe_bandwidth(BytesPerSecond bandwidth);
+
+/// A decimal number that is the whole text; none if it is something else.
+std::optional<int> parse_number(std::string_view text);
 
 /// Text written by others, in a form that every terminal can show: U+FFFD stands for bytes that are
 /// no UTF-8, as where it was cut off, and '?' for control characters but line ends.

@@ -1,5 +1,5 @@
 #pragma once
-// The hops of a machine by their ends, for those who ask for many.
+// The hops of a machine by their ends, for callers that ask for many.
 
 #include <optional>
 #include <vector>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/error.h"
-
 namespace polypath::mpi {
 namespace {
 
@@ -25,15 +23,14 @@ bool Ballot::is_over(Vote& vote) const {
   return vote.is_over = result != kSuccess || flag != 0;
 }
 
-// Those that are over go, so that a rank that never waits keeps few.
+// Those that are over go, so that a rank that never waits keeps few. Where MPI refuses the
+// reduction the call is MPI's, which says why.
 Ballot::Vote& Ballot::begin(bool mine) {
   while (!votes_.empty() && is_over(votes_.front())) votes_.pop_front();
   Vote& vote = votes_.emplace_back(Vote{.mine = mine ? 1 : 0});
   const Result result = library_.real.Iallreduce(&vote.mine, &vote.least, 1, library_.integer,
                                                  library_.minimum, comm_, &vote.request);
-  if (result != kSuccess)
-    fail(ErrorCode::communicator, "the ranks cannot agree on a call",
-         "MPI has refused a reduction of one number", "Look at what MPI says.");
+  if (result != kSuccess) vote.is_over = true, vote.least = 0;
   return vote;
 }
 

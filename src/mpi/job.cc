@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <system_error>
 
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/process_identity.h"
+#include "core/text.h"
 
 namespace polypath::mpi {
 namespace {
@@ -58,17 +57,9 @@ std::string name_of_job() {
   return variable("PMI_RANK").empty() ? std::string() : proxy_of_job();
 }
 
-std::optional<int> number_of(const std::string& text) {
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (text.empty() || read.ec != std::errc() || read.ptr != end || number < 1) return std::nullopt;
-  return number;
-}
-
 // "4(x2)" of Slurm: the same number on all computers.
 std::optional<int> tasks_of_slurm(const std::string& text) {
-  return text.find(',') == std::string::npos ? number_of(text.substr(0, text.find('(')))
+  return text.find(',') == std::string::npos ? parse_number(text.substr(0, text.find('(')))
                                              : std::nullopt;
 }
 
@@ -76,7 +67,7 @@ std::optional<int> tasks_of_slurm(const std::string& text) {
 
 std::optional<int> ranks_started_here() {
   for (const char* const name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
-    if (const auto number = number_of(variable(name))) return number;
+    if (const auto number = parse_number(variable(name))) return number;
   return tasks_of_slurm(variable("SLURM_STEP_TASKS_PER_NODE"));
 }
 

@@ -97,7 +97,7 @@ class Layer {
                                                   const Passed& mine);
   /// Whether all ranks pass memory of GPUs in a call that we have, and have joined.
   [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
-  /// The same among several nodes, where the host's memory is told to nobody in the node.
+  /// The same among several nodes, where ranks do not announce memory of the host in the node.
   [[nodiscard]] std::optional<Result> run_among_nodes(Member& member, const Call& call,
                                                       Passed& mine);
   [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);

@@ -61,7 +61,7 @@ bool NodeOfJob::are_all_under_polypath(const Library& library) const {
   const int here = ranks_started_here().value_or(ranks);
   if (name_.empty() && here >= ranks) return false;
   const bool is_complete_here = !name_.empty() || presence_->is_complete(here);
-  return call_roll(library, is_complete_here ? RankPresence::said(joins_) : 0);
+  return call_roll(library, is_complete_here ? Hash().add(RankPresence::said(joins_)).value() : 0);
 }
 
 bool NodeOfJob::meet(const Library& library) {

@@ -22,11 +22,6 @@ std::string key_in_node(const std::string& key) {
   return host.empty() ? key : fmt::format("{}-{:016x}", key, Hash().add(host).value());
 }
 
-// Ranks of another version would run other programs.
-std::string said(bool joins) {
-  return fmt::format("{} {}", POLYPATH_VERSION_TEXT, joins ? "joins" : "does not join");
-}
-
 }  // namespace
 
 std::string node_name() {
@@ -37,13 +32,15 @@ std::string node_name() {
 Announcement::Announcement(const std::string& key, int number, bool joins,
                            const std::optional<BoardAddress>& board)
     : on_node_(key_in_node(key), number, joins) {
-  if (board) on_board_ = std::make_shared<BoardPresence>(*board, key, number, said(joins));
+  if (board)
+    on_board_ = std::make_shared<BoardPresence>(*board, key, number, RankPresence::said(joins));
 }
 
 bool Announcement::is_complete_on_nodes(int ranks) const {
   if (!on_board_) return false;
   const auto all = on_board_->said_by_all(ranks);
-  return all && std::ranges::all_of(*all, [](const auto& each) { return each == said(true); });
+  return all && std::ranges::all_of(
+                    *all, [](const auto& each) { return each == RankPresence::said(true); });
 }
 
 }  // namespace polypath::nccl

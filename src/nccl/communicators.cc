@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/note_problem.h"
 #include "nccl/inside.h"
 #include "nccl/node_member.h"
 #include "nccl/nodes_member.h"
@@ -19,15 +20,6 @@ namespace {
 
 // Until all ranks have met, and for each exchange of theirs.
 constexpr Seconds kTimeout{30};
-
-template <class Action>
-void note_problem(std::string& problem, Action action) noexcept {
-  try {
-    action();
-  } catch (const std::exception& error) {
-    problem = error.what();
-  }
-}
 
 void check_nodes(const Nodes& nodes) {
   const std::size_t ranks = nodes.ranks_on(0).size();
@@ -40,12 +32,6 @@ void check_nodes(const Nodes& nodes) {
            fmt::format("node 0 has {} of its ranks, node {} has {}", ranks, node,
                        nodes.ranks_on(node).size()),
            "Let all nodes have as many.");
-}
-
-// All ranks learn of a problem of one of them before any of them relies on it.
-void check_problems(Bootstrap& bootstrap, const std::string& problem) {
-  for (const Blob& each : bootstrap.all_gather(problem, kTimeout))
-    if (!each.empty()) throw Error(ErrorCode::unsupported, each);
 }
 
 }  // namespace
@@ -174,12 +160,12 @@ Communicators::Seat Communicators::agreed_seat(Comm comm, Bootstrap& in_node,
                                                Bootstrap& all) const {
   Seat seat;
   note_problem(seat.problem, [&] { seat = seat_of(comm); });
-  check_problems(all, seat.problem);
+  check_at_all_ranks(all, seat.problem, kTimeout);
   note_problem(seat.problem, [&] {
     const auto seen = in_node.all_gather(said_of_gpus(seat.around->names), kTimeout);
     if (gpus_for_ranks(seen) == GpusOf::computer) seat.around = &open_(GpusOf::computer);
   });
-  check_problems(all, seat.problem);
+  check_at_all_ranks(all, seat.problem, kTimeout);
   return seat;
 }
 

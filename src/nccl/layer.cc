@@ -112,7 +112,7 @@ Result Layer::destroy(Comm comm) {
 
 Result Layer::unique_id(UniqueId* id) const {
   const Result result = call_real(real_.GetUniqueId, id);
-  if (result == kSuccess && id != nullptr) put_board(*id);
+  if (has_board_ && result == kSuccess && id != nullptr) put_board(*id);
   return result;
 }
 

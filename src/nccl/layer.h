@@ -28,9 +28,16 @@ namespace polypath::nccl {
 /// Thread-safe; groups are those of the calling thread, as NCCL has them.
 class Layer {
  public:
-  /// Messages of at most `most_measured` are tried when a communicator is made.
-  Layer(Functions real, Open open, Bytes most_measured = 1_GiB)
-      : real_(real), communicators_(real_, std::move(open), most_measured) {}
+  struct Options {
+    Bytes most_measured =
+        1_GiB;               ///< the largest messages that are tried when a communicator is made
+    bool has_board = false;  ///< for ranks of several nodes, in ids that this process makes
+  };
+
+  Layer(Functions real, Open open, Options options)
+      : real_(real),
+        communicators_(real_, std::move(open), options.most_measured),
+        has_board_(options.has_board) {}
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -95,6 +102,7 @@ class Layer {
 
   Functions real_;
   Communicators communicators_;
+  bool has_board_;
   Counts counts_;
   LastError last_error_;
 };

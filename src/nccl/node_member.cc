@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 #include "core/log.h"
+#include "core/note_problem.h"
 
 namespace polypath::nccl {
 namespace {
@@ -91,11 +92,9 @@ NodeMember::NodeMember(const Surroundings& around, PlaceId gpu,
 // been made stays until the communicator is closed, which knows of it.
 void NodeMember::make_messages() {
   std::string problem;
-  try {
+  note_problem(problem, [&] {
     messages_ = std::make_unique<MemberMessages>(around(), *ranks_, multiprocessors_of(around()));
-  } catch (const Error& error) {
-    problem = error.what();
-  }
+  });
   const std::vector<Blob> problems = all_gather(problem);
   serves_messages_ = std::ranges::all_of(problems, [](const Blob& each) { return each.empty(); });
   if (!problem.empty()) log(LogLevel::info, "sends and receives stay NCCL's: " + problem);

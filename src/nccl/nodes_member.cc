@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "collective/internode/internode_collectives.h"
@@ -12,6 +11,7 @@
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/note_problem.h"
 #include "nccl/node_member.h"
 
 namespace polypath::nccl {
@@ -27,13 +27,8 @@ constexpr Bytes kLeastPiece = 4_MiB;
 template <class Action>
 void NodesMember::together(Action action) {
   std::string problem;
-  try {
-    action();
-  } catch (const std::exception& error) {
-    problem = error.what();
-  }
-  for (const Blob& each : meeting_.all->all_gather(problem, timeout_))
-    if (!each.empty()) throw Error(ErrorCode::unsupported, each);
+  note_problem(problem, action);
+  check_at_all_ranks(*meeting_.all, problem, timeout_);
 }
 
 NodesMember::NodesMember(const Surroundings& around, PlaceId gpu, Meeting meeting,
@@ -180,7 +175,7 @@ void NodesMember::leave() noexcept {
   }
   log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
   (void)place_.release();
-  (void)new (std::nothrow) std::shared_ptr<NodeCollectives>(inside_);
+  (void)inside_.release();
 }
 
 }  // namespace polypath::nccl

@@ -70,7 +70,7 @@ class NodesMember final : public Member {
   Meeting meeting_;
   Seconds timeout_;
   std::mutex mutex_;                         ///< of calls
-  std::shared_ptr<NodeCollectives> inside_;  ///< of the ranks of the node
+  std::unique_ptr<NodeCollectives> inside_;  ///< of the ranks of the node
   std::unique_ptr<NodeRank> place_;
   std::unique_ptr<Rail> rail_;
   std::unique_ptr<InternodePipeline> pipeline_;

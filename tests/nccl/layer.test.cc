@@ -109,7 +109,9 @@ class NcclLayer : public testing::Test {
   ToyNccl toy_{load_machine("h200x4")};
   nccl::Surroundings around_ = toy_.surroundings();
   nccl::Functions real_ = ToyNccl::functions();
-  Layer layer_{real_, [this](GpusOf) -> const nccl::Surroundings& { return around_; }, 512_KiB};
+  Layer layer_{real_,
+               [this](GpusOf) -> const nccl::Surroundings& { return around_; },
+               {.most_measured = 512_KiB}};
   std::vector<PlaceId> gpus_ = toy_.driver().machine().places_of(PlaceKind::gpu);
   std::barrier<> made_{kRanks};
   int compared_ = 0;  ///< calls of the toy's when communicators were made last
@@ -383,8 +385,8 @@ TEST_F(NcclLayer, WhatWasMeasuredIsKeptForTheNextProgram) {
   on_ranks([](const Rank&) {});
   const int measured = toy_.take_calls() + compared_;
 
-  Layer next(
-      real_, [this](GpusOf) -> const nccl::Surroundings& { return around_; }, 512_KiB);
+  Layer next(real_, [this](GpusOf) -> const nccl::Surroundings& { return around_; },
+             {.most_measured = 512_KiB});
   const UniqueId id = toy_.unique_id();
   on_threads([&](int rank) {
     Comm comm = nullptr;

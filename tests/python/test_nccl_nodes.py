@@ -37,6 +37,7 @@ def environment_of(folder: Path, seed: int, host: int, **more: str) -> dict[str,
         "STANDIN_NCCL_SLOW": "60",
         "NCCL_HOSTID": f"node{host}",
         "POLYPATH_NCCL_MEASURED": "1K",
+        "POLYPATH_NCCL_NODES": "1",
         "LD_PRELOAD": preloading.library(),
         "POLYPATH_STATS": f"{folder}/",
         **more,
@@ -99,6 +100,19 @@ def test_calls_of_all_types_are_ours_and_right_to_the_bit(
         "allgather": {OURS},
     }
     assert why == {""}
+
+
+def test_communicators_of_several_nodes_are_of_nccl_unless_asked_for(
+    tmp_path: Path, cache: str
+) -> None:
+    programs = start_all(tmp_path, 4, 1, "kinds", XDG_CACHE_HOME=cache, POLYPATH_NCCL_NODES="0")
+
+    calls, why = counted(tmp_path, programs)
+
+    assert OURS not in {by for of in calls.values() for by in of}
+    assert all(
+        "some ranks are without Polypath, or do not reach each other" in each for each in why
+    )
 
 
 @pytest.mark.parametrize(("ranks", "seed"), [(4, 4), (8, 5)])

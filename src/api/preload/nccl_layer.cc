@@ -74,7 +74,8 @@ nccl::Layer* make_layer(const nccl::Functions& real) {
         [settings](GpusOf which) -> const nccl::Surroundings& {
           return surroundings(settings, which);
         },
-        settings.nccl_measured);
+        nccl::Layer::Options{.most_measured = settings.nccl_measured,
+                             .has_board = settings.nccl_nodes});
     layer_of_process = made;
     return made;
   } catch (const std::exception& error) {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "collective/rank/exchanged_memory.h"
-#include "core/error.h"
 #include "core/ignore_errors.h"
+#include "core/note_problem.h"
 #include "kernels/messages.h"
 
 namespace polypath {
@@ -65,17 +65,10 @@ ExportedMemory MessageLauncher::make_own() {
 // All ranks have what they need, or none goes on, and none gives its memory back before.
 void MessageLauncher::exchange(Communicator& communicator) {
   std::string problem;
-  const auto attempt = [&](auto action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-  };
   ExportedMemory own;
-  attempt([&] { own = make_own(); });
+  note_problem(problem, [&] { own = make_own(); });
   const auto all = all_gather_by(communicator)(own);
-  attempt([&] { import_others(all); });
+  note_problem(problem, [&] { import_others(all); });
   check_at_all_ranks(communicator, problem);
 }
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "core/error.h"
+#include "core/note_problem.h"
 
 namespace polypath {
 namespace {
@@ -25,17 +25,11 @@ NamedMemory share(Communicator& communicator) {
   const int rank = communicator.rank();
   std::optional<NamedMemory> memory;
   std::string problem;
-  const auto attempt = [&](auto make) {
-    try {
-      memory.emplace(make());
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-  };
-  if (rank == 0) attempt([&] { return NamedMemory::create(bytes); });
+  if (rank == 0) note_problem(problem, [&] { memory.emplace(NamedMemory::create(bytes)); });
   const std::string name = communicator.all_gather(memory ? memory->name() : "").front();
   const auto byte = static_cast<std::size_t>(rank);
-  if (rank > 0 && !name.empty()) attempt([&] { return NamedMemory::open(name, bytes, byte); });
+  if (rank > 0 && !name.empty())
+    note_problem(problem, [&] { memory.emplace(NamedMemory::open(name, bytes, byte)); });
   check_at_all_ranks(communicator, problem);
   NamedMemory::remove_name(name);
   return std::move(memory).value();

@@ -104,4 +104,13 @@ std::unique_ptr<Bootstrap> bootstrap_by_functions(BootstrapFunctions functions, 
   return std::make_unique<FunctionBootstrap>(std::move(functions), rank, size);
 }
 
+void check_at_all_ranks(Bootstrap& bootstrap, const std::string& problem, Seconds timeout) {
+  throw_first_problem(bootstrap.all_gather(problem, timeout));
+}
+
+void throw_first_problem(const std::vector<Blob>& problems) {
+  for (const Blob& each : problems)
+    if (!each.empty()) throw Error(ErrorCode::communicator, each);
+}
+
 }  // namespace polypath

@@ -74,6 +74,13 @@ class Bootstrap {
   std::uint64_t divisions_ = 0;
 };
 
+/// All ranks learn of what one of them cannot do before any of them relies on it; no text is no
+/// problem. Waits for all ranks. Error (communicator) at each: the problem of the first rank that
+/// has one.
+void check_at_all_ranks(Bootstrap& bootstrap, const std::string& problem, Seconds timeout);
+/// The same of problems that all ranks have.
+void throw_first_problem(const std::vector<Blob>& problems);
+
 /// All ranks of one process, each to be used by a thread of its own.
 std::vector<std::unique_ptr<Bootstrap>> bootstrap_among_threads(int size);
 

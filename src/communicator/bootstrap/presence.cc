@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "communicator/bootstrap/shared_folder.h"
-#include "core/hash.h"
 #include "core/ignore_errors.h"
 #include "core/user_folder.h"
 #include "polypath_version.h"
@@ -14,11 +13,6 @@ namespace polypath {
 namespace {
 
 constexpr const char* kPrefix = "rank-";
-
-// Ranks of another version would run other programs.
-std::string words_of(bool joins) {
-  return fmt::format("{} {}", POLYPATH_VERSION_TEXT, joins ? "joins" : "does not join");
-}
 
 }  // namespace
 
@@ -30,13 +24,16 @@ RankPresence::RankPresence(const std::string& key, int rank, bool joins) {
     if (!checked.problem().empty()) return;
     const std::string folder = user + "/" + key;
     make_folder(folder);
-    leave_file(folder + "/" + kPrefix + std::to_string(rank), words_of(joins));
+    leave_file(folder + "/" + kPrefix + std::to_string(rank), said(joins));
     folder_ = folder;
   });
   if (!is_left) folder_.clear();
 }
 
-std::uint64_t RankPresence::said(bool joins) { return Hash().add(words_of(joins)).value(); }
+// Ranks of another version would run other programs.
+std::string RankPresence::said(bool joins) {
+  return fmt::format("{} {}", POLYPATH_VERSION_TEXT, joins ? "joins" : "does not join");
+}
 
 bool RankPresence::is_complete(int ranks) const {
   if (folder_.empty()) return false;
@@ -44,7 +41,7 @@ bool RankPresence::is_complete(int ranks) const {
   const bool is_read = ignore_errors([&] {
     for (const auto& entry : std::filesystem::directory_iterator(folder_))
       if (entry.path().filename().string().starts_with(kPrefix))
-        come += read_left_file(entry.path().string()) == words_of(true) ? 1 : -ranks;
+        come += read_left_file(entry.path().string()) == said(true) ? 1 : -ranks;
   });
   return is_read && come == ranks;
 }

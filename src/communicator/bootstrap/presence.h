@@ -5,7 +5,6 @@
 // Each leaves a file before it calls the real library, which returns at no rank before all have
 // called it. So what a rank sees after that all see.
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -17,8 +16,8 @@ class RankPresence {
   /// number that no other rank has. Leaves this rank's file;
   /// `joins`: whether it can take part. A rank that cannot write its file counts as absent.
   RankPresence(const std::string& key, int rank, bool joins);
-  /// A number that ranks say elsewhere: the same of this version, if all take part.
-  static std::uint64_t said(bool joins);
+  /// What ranks say: the same text at all of this version that take part.
+  static std::string said(bool joins);
 
   /// After the real library has returned: true if so many ranks have come, of this version, and all
   /// take part.

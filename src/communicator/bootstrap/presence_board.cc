@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+#include <chrono>
 #include <utility>
 
 #include "communicator/bootstrap/frames.h"
 #include "core/error.h"
 #include "core/ignore_errors.h"
 #include "core/signals.h"
+#include "core/text.h"
 
 namespace polypath {
 namespace {
@@ -24,15 +25,10 @@ constexpr std::size_t kMostUnannounced = 64;                 // connections with
 constexpr Seconds kUntilSent{2};
 // A board that answers does so at once; ranks that meet a dead one go on without.
 constexpr Seconds kUntilAnnounced{2};
-constexpr int kMostOfAWait = 50;       // milliseconds of one wait
+constexpr int kMostOfAWait = 50;  // milliseconds of one wait
+constexpr std::chrono::milliseconds kBetweenVainCalls{50};
+constexpr const char* kUnknown = "A process that connected to a board";
 constexpr std::size_t kAnnounced = 4;  // pieces: token, key, rank, and what it says
-
-std::optional<int> number_in(const std::string& text) {
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc() && read == end ? std::optional(number) : std::nullopt;
-}
 
 Descriptor listen_anywhere() {
   Descriptor listener;
@@ -58,24 +54,28 @@ PresenceBoard::~PresenceBoard() {
 
 void PresenceBoard::work() {
   ignore_errors([&] {
-    wait_for_events();
-    accept_all();
+    const bool is_called = wait_for_events();
+    // The process may have no descriptor left, or have closed ours: the call stays.
+    if (is_called && !accept_all()) std::this_thread::sleep_for(kBetweenVainCalls);
     for (const auto& connection : connections_) read_from(*connection);
     forget_gone();
   });
 }
 
-void PresenceBoard::wait_for_events() {
+// True if another process wants a connection.
+bool PresenceBoard::wait_for_events() {
   std::vector<pollfd> asked{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
   for (const auto& connection : connections_)
     asked.push_back({connection->socket.get(), POLLIN, 0});
   (void)poll(asked.data(), asked.size(), -1);
+  return asked[1].revents != 0;
 }
 
-void PresenceBoard::accept_all() {
-  for (;;) {
+// False if there was none.
+bool PresenceBoard::accept_all() {
+  for (bool any = false;; any = true) {
     Descriptor socket = accept_from(listener_);
-    if (!socket.is_open()) return;
+    if (!socket.is_open()) return any;
     const auto is_unknown = [](const auto& each) { return each->key.empty(); };
     if (static_cast<std::size_t>(std::ranges::count_if(connections_, is_unknown)) >=
         kMostUnannounced)
@@ -100,12 +100,12 @@ bool PresenceBoard::take_frames(Connection& connection) {
   for (;;) {
     const bool is_known = !connection.key.empty();
     const auto frame =
-        take_frame(connection.inbox, is_known ? kMostOfRank : kMostOfStranger, "Who connected");
+        take_frame(connection.inbox, is_known ? kMostOfRank : kMostOfStranger, kUnknown);
     if (!frame) return true;
     if (!is_known) {
       if (frame->kind != FrameKind::hello || !note(connection, frame->bytes)) return false;
     } else if (frame->kind == FrameKind::round && frame->round == 0) {
-      answer(connection, static_cast<std::size_t>(number_in(frame->bytes).value_or(0)));
+      answer(connection, static_cast<std::size_t>(parse_number(frame->bytes).value_or(0)));
     } else if (frame->kind == FrameKind::round) {
       connection.round = frame->round, connection.given = frame->bytes;
       end_round(connection.key, frame->round);
@@ -119,7 +119,7 @@ bool PresenceBoard::note(Connection& connection, const std::string& announcement
   const std::vector<std::string> pieces = unpack(announcement);
   if (pieces.size() != kAnnounced || pieces[0] != std::to_string(token_) || pieces[1].empty())
     return false;
-  const auto rank = number_in(pieces[2]);
+  const auto rank = parse_number(pieces[2]);
   if (!rank || *rank < 0 || !said_[pieces[1]].emplace(*rank, pieces[3]).second) return false;
   connection.key = pieces[1], connection.rank = *rank;
   return send_all(connection.socket, to_text({FrameKind::all, 0, {}}), Deadline(kUntilSent));
@@ -189,7 +189,7 @@ std::optional<std::string> BoardPresence::exchange(std::uint64_t round, const Bl
 std::optional<std::string> BoardPresence::await_answer(std::uint64_t round,
                                                        const Deadline& deadline) {
   while (!deadline.has_passed()) {
-    if (auto frame = take_frame(inbox_, kMostRead, "Who has the board")) {
+    if (auto frame = take_frame(inbox_, kMostRead, "The process at the board's address")) {
       if (frame->kind != FrameKind::all || frame->round != round) return std::nullopt;
       return std::move(frame->bytes);
     }
@@ -212,7 +212,7 @@ std::unique_ptr<Bootstrap> bootstrap_by_board(std::shared_ptr<BoardPresence> pre
            "Find out which has ended.");
     for (const std::string& each : unpack(*all)) {
       std::vector<std::string> parts = unpack(each);
-      blobs.at(static_cast<std::size_t>(number_in(parts.at(0)).value_or(-1))) =
+      blobs.at(static_cast<std::size_t>(parse_number(parts.at(0)).value_or(-1))) =
           std::move(parts.at(1));
     }
     return blobs;

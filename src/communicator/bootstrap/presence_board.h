@@ -50,8 +50,8 @@ class PresenceBoard {
   using Said = std::map<int, std::string>;
 
   void work();
-  void wait_for_events();
-  void accept_all();
+  [[nodiscard]] bool wait_for_events();
+  [[nodiscard]] bool accept_all();
   void read_from(Connection& connection);
   [[nodiscard]] bool take_frames(Connection& connection);
   [[nodiscard]] bool note(Connection& connection, const std::string& announcement);
