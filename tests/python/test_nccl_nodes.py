@@ -105,7 +105,7 @@ def test_calls_of_all_types_are_ours_and_right_to_the_bit(
 def test_communicators_of_several_nodes_are_of_nccl_unless_asked_for(
     tmp_path: Path, cache: str
 ) -> None:
-    programs = start_all(tmp_path, 4, 1, "kinds", XDG_CACHE_HOME=cache, POLYPATH_NCCL_NODES="0")
+    programs = start_all(tmp_path, 4, 1, "uneven", XDG_CACHE_HOME=cache, POLYPATH_NCCL_NODES="0")
 
     calls, why = counted(tmp_path, programs)
 
