@@ -137,7 +137,7 @@ void MessagesUnderWay::say(const Error& why) {
   }
 }
 
-void MessagesUnderWay::listen(News& news) {
+void MessagesUnderWay::listen(News& news) const {
   int flag = 0;
   library_.real.Iprobe(library_.any_source, kWordsTag, comm_, &flag, library_.status_ignore);
   if (flag == 0) return;

@@ -93,7 +93,7 @@ class MessagesUnderWay {
   void look_at_received(std::list<Message>& messages, News& news);
   /// False: no later message of its rank can be over.
   [[nodiscard]] bool read(Message& message);
-  void listen(News& news);
+  void listen(News& news) const;
 
   const Library& library_;
   Handle comm_;
