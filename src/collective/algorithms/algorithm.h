@@ -36,6 +36,7 @@ struct Algorithm {
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
   bool is_kernel = false;        ///< it needs more than the reductions of a driver
+  bool exchanges = false;        ///< a part of it is kernels that exchange messages
   bool in_turn = false;          ///< it heeds Tuning::in_turn
   bool more_with_radix = false;  ///< it needs more copies then, for links that are used more evenly
 
@@ -67,6 +68,7 @@ Algorithm tree();
 Algorithm bruck();
 Algorithm oneshot();
 Algorithm twoshot();
+Algorithm twoshot_copies();
 Algorithm chain();
 Algorithm oneshot_copies();
 Algorithm host();

@@ -19,12 +19,6 @@
 namespace polypath {
 namespace {
 
-Bytes largest_part(const CollectiveRequest& request) {
-  const auto parts =
-      static_cast<std::uint64_t>(request.size() - (has_root(request.collective) ? 1 : 0));
-  return request.element() * ((request.elements + parts - 1) / parts);
-}
-
 void to_or_from_root(Composer& composer) {
   const CollectiveRequest& request = composer.request();
   const Bytes part = largest_part(request);

@@ -43,8 +43,12 @@ std::vector<const Algorithm*> candidates(const Machine& machine, const Collectiv
   std::vector<const Algorithm*> found;
   for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
   if (!found.empty()) return found;
+  const auto may_use = [&](const Algorithm& each) {
+    return (options.kernels || !(each.is_kernel || each.exchanges)) &&
+           (options.copies || each.is_kernel);
+  };
   for (const Algorithm& each : algorithms())
-    if (each.does(machine, request) && (each.is_kernel ? options.kernels : options.copies) &&
+    if (each.does(machine, request) && may_use(each) &&
         (options.any_order || each.keeps_order(machine, request)))
       found.push_back(&each);
   if (!found.empty()) return found;

@@ -161,12 +161,18 @@ void Composer::send(std::vector<Message> messages) {
   for (const Message& message : messages) copy(message.from, message.to, message.bytes);
 }
 
+void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
+  for (KernelCall& call : exchanges_.calls_for(mail, from, to)) run(std::move(call));
+}
+
+// Kernels that exchange messages await each other by their mailboxes, at the same time.
 void Composer::run(KernelCall call) {
   const int queue = queues_.number(Queue{{}, call.gpu});
   if (tuning_.without_order) return (void)program_.add(std::move(call), queue);
   std::vector<MemoryUse> uses;
   for (const Access& access : call.memory)
-    uses.push_back({.slice = access.slice, .bytes = access.bytes, .writes = access.writes});
+    if (access.bytes.value > 0 && !program_.buffer(access.slice).is_mailbox)
+      uses.push_back({.slice = access.slice, .bytes = access.bytes, .writes = access.writes});
   const std::vector<int>& after = dependences_.add(queue, uses);
   program_.add(std::move(call), queue, after);
 }

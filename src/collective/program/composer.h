@@ -78,12 +78,9 @@ class Composer {
   /// at `from(rank)`, or one part of it to each rank, and reduces what arrives in the order of the
   /// ranks, or stores it side by side, at `to(rank)`.
   using SliceOfRank = Exchanges::SliceOfRank;
-  void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
-    exchanges_.add(mail, from, to);
-  }
+  void exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
 
-  /// A kernel outside kernel groups, of those that the program's runner loads, in its GPU's queue.
-  /// Not in a program that has an exchange.
+  /// A kernel of those that the program's runner loads, in its GPU's queue.
   void run(KernelCall call);
 
   /// Trees for what the request moves, remembered where there are routes.
@@ -107,7 +104,7 @@ class Composer {
   Program program_;
   ProgramQueues queues_{machine(), tuning_, program_};
   ScratchSlots slots_{machine(), program_};
-  Exchanges exchanges_{machine(), request_, tuning_, program_, queues_};
+  Exchanges exchanges_{machine(), request_, tuning_, program_};
   Dependences dependences_;
   ValueCounts counts_;  ///< of an average
   std::map<HopId, NetworkPath> network_paths_;

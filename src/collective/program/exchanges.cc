@@ -88,12 +88,14 @@ MailWay Exchanges::way_of(const Mail& mail) const {
   return mail_way(machine_, request_.ranks, mail.message);
 }
 
-void Exchanges::add(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {
+std::vector<KernelCall> Exchanges::calls_for(const Mail& mail, const SliceOfRank& from,
+                                             const SliceOfRank& to) {
   add_mailboxes();
   const Part whole{{}, mail.message};
   const MailWay way = way_of(mail);
   const Bytes most = way == MailWay::lines ? line_room(request_.size()) : whole.bytes;
   const int count = pieces_of(whole.bytes, most, request_.element());
+  std::vector<KernelCall> calls;
   for (int number = 0; number < count; ++number, ++groups_) {
     const Part piece = part_of(whole, number, count, request_.element());
     Mail sent = mail;
@@ -102,11 +104,11 @@ void Exchanges::add(const Mail& mail, const SliceOfRank& from, const SliceOfRank
     sent.end = mail.end - std::min(mail.end, piece.offset);
     for (int rank = 0; rank < request_.size(); ++rank) {
       const auto [begin, target] = std::pair(from(rank), to(rank));
-      program_.add(kernel_of(rank, sent, {begin.buffer, begin.offset + piece.offset},
-                             {target.buffer, target.offset + piece.offset}),
-                   queues_.number(Queue{{}, request_.ranks[static_cast<std::size_t>(rank)]}));
+      calls.push_back(kernel_of(rank, sent, {begin.buffer, begin.offset + piece.offset},
+                                {target.buffer, target.offset + piece.offset}));
     }
   }
+  return calls;
 }
 
 }  // namespace polypath

@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
-#include "collective/program/program_queues.h"
 #include "collective/program/request.h"
 #include "collective/program/tuning.h"
 #include "kernels/mail.h"
@@ -20,11 +20,12 @@ class Exchanges {
 
   /// All of these outlive it.
   Exchanges(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
-            Program& program, ProgramQueues& queues)
-      : machine_(machine), request_(request), tuning_(tuning), program_(program), queues_(queues) {}
+            Program& program)
+      : machine_(machine), request_(request), tuning_(tuning), program_(program) {}
 
-  /// As Composer::exchange.
-  void add(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to);
+  /// The kernels of Composer::exchange, in their order.
+  [[nodiscard]] std::vector<KernelCall> calls_for(const Mail& mail, const SliceOfRank& from,
+                                                  const SliceOfRank& to);
 
  private:
   void add_mailboxes();
@@ -35,7 +36,6 @@ class Exchanges {
   const CollectiveRequest& request_;
   const Tuning& tuning_;
   Program& program_;
-  ProgramQueues& queues_;
   int groups_ = 0;
   std::optional<int> first_mailbox_;
 };

@@ -304,6 +304,12 @@ Bytes output_bytes(const CollectiveRequest& request, int rank) {
   return has_parts_out(request.collective) ? all_parts(request) : request.part();
 }
 
+Bytes largest_part(const CollectiveRequest& request) {
+  const auto parts =
+      static_cast<std::uint64_t>(request.size() - (has_root(request.collective) ? 1 : 0));
+  return request.element() * ((request.elements + parts - 1) / parts);
+}
+
 Bytes message_bytes(const CollectiveRequest& request) {
   Bytes most;
   for (int rank = 0; rank < request.size(); ++rank)

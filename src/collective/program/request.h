@@ -105,6 +105,9 @@ CollectiveRequest send_receive(const CollectiveRequest& like, int from, int to);
 /// The elements that rank r gives and gets; 0 where it has no part in it.
 Bytes input_bytes(const CollectiveRequest& request, int rank);
 Bytes output_bytes(const CollectiveRequest& request, int rank);
+/// The largest part of a message of which each rank has one, or each but the root: parts are ⌈E/n⌉
+/// elements, the last ones fewer.
+Bytes largest_part(const CollectiveRequest& request);
 /// The size that people give: of the largest memory that a rank has.
 Bytes message_bytes(const CollectiveRequest& request);
 /// The request of at most so many message bytes, at least one element. `like` says all else.
