@@ -43,8 +43,8 @@ class Samples : public Programs {
       testing::TempDir() + "polypath_slow_machine_" + std::to_string(getpid()) + ".json";
 };
 
-// With the small copies before them.
-constexpr std::uint64_t kAll = kGpus * kSamples * (kCopies + 1);
+// With the small copy before each, but for the first: it is too small to start Polypath.
+constexpr std::uint64_t kAll = kGpus * kSamples * (kCopies + 1) - 1;
 
 TEST_F(Samples, ThatAreWaitedForByTheStreamTakeSeveralPaths) {
   EXPECT_EQ(accelerated("wait=stream"), kAll);
@@ -60,7 +60,7 @@ TEST_F(Samples, ThatAreWaitedForByTheContextTakeSeveralPaths) {
 
 // Where both really are in flight at once, they are planned together: natively here.
 TEST_F(Samples, BesideOtherCopiesArePlannedWithThese) {
-  EXPECT_LT(accelerated("meanwhile=1"), kAll);
+  EXPECT_LT(accelerated("meanwhile=1"), kAll / 2);
 }
 
 }  // namespace

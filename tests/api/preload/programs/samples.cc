@@ -12,7 +12,7 @@ using namespace program;
 
 namespace {
 
-constexpr std::size_t kSmall = 2 * kMiB;
+constexpr std::size_t kSmall = kMiB / 2;
 
 class Sampler {
  public:
