@@ -399,6 +399,29 @@ TEST_F(PlansUnderLoad, ATransferThatIsOverDoesNot) {
   EXPECT_EQ(alone->structure, later->structure);
 }
 
+// The machine is four times as fast as the planner believes.
+TEST(LoadOfAnEngine, ItKnowsThatAStreamThatItHasWaitedForIsIdle) {
+  const Machine machine = load_machine("beluga");
+  Machine believed = machine;
+  for (Resource& resource : believed.resources) resource.capacity.value /= 4;
+  for (Hop& hop : believed.hops) hop.bandwidth.value /= 4;
+  Rig rig(machine, Settings{});
+  Engine engine(rig.driver(), believed, Settings{});
+  const StreamHandle first = rig.stream("gpu0"), second = rig.stream("gpu1");
+  const CopyCall call =
+      rig.call(rig.buffer("gpu2", kSize), 0, rig.buffer("gpu0", kSize), 0, kSize, first);
+  const CopyCall other =
+      rig.call(rig.buffer("gpu1", kSize), 0, rig.buffer("gpu0", kSize), 0, kSize, second);
+
+  engine.copy(call);
+  rig.driver().synchronize(first);
+  const bool is_believed_to_run = !engine.decide(other).contention.load.empty();
+  engine.synchronize(first);
+
+  EXPECT_TRUE(is_believed_to_run);
+  EXPECT_TRUE(engine.decide(other).contention.load.empty());
+}
+
 TEST_F(PlansUnderLoad, EnginesThatShareALoadSeeEachOther) {
   rig_.add_engine();
   copy("gpu0", "gpu2", first_, 0);
