@@ -10,7 +10,7 @@
 namespace polypath::preload::samples_test {
 namespace {
 
-constexpr int kGpus = 2, kSamples = 3, kCopies = 20;
+constexpr std::uint64_t kGpus = 2, kSamples = 3, kCopies = 20;
 
 // Copies there are predicted to take many times as long as the stand-in driver does by real time.
 Machine slow_machine() {
@@ -71,7 +71,7 @@ TEST_F(Samples, BesideOtherCopiesArePlannedWithThese) {
 TEST_F(Samples, ThatAreInDoubtAreTriedNativelyOnceEach) {
   const ProgramRun doubted = run("wait=stream", "h200x4", "1");
 
-  EXPECT_LE(doubted.calls(text_of(Outcome::native)), std::uint64_t{kGpus * kSamples});
+  EXPECT_LE(doubted.calls(text_of(Outcome::native)), kGpus * kSamples);
   EXPECT_GT(doubted.calls(kAccelerated), 0U);
 }
 
