@@ -55,7 +55,7 @@ void Context::free(Address address) {
   if (!allocations_.contains(address))
     fail(ErrorCode::invalid_argument, fmt::format("address 0x{:x} cannot be freed", address.value),
          "allocate did not return it, or it has been freed", "Free each allocation once.");
-  for (const auto& [stream, gpu] : streams_) driver_.synchronize(stream);
+  for (const auto& [stream, gpu] : streams_) engine_->synchronize(stream);
   allocations_.erase(address);
   driver_.free(address);
 }
@@ -69,8 +69,7 @@ StreamHandle Context::create_stream(const std::string& gpu) {
 }
 
 void Context::destroy_stream(StreamHandle stream) {
-  (void)gpu_of(stream);
-  driver_.synchronize(stream);
+  synchronize(stream);
   const std::scoped_lock lock(mutex_);
   streams_.erase(stream);
   driver_.destroy_stream(stream);
@@ -78,7 +77,7 @@ void Context::destroy_stream(StreamHandle stream) {
 
 void Context::synchronize(StreamHandle stream) {
   (void)gpu_of(stream);
-  driver_.synchronize(stream);
+  engine_->synchronize(stream);
 }
 
 PlaceId Context::gpu_of(StreamHandle stream) {

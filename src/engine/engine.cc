@@ -104,6 +104,15 @@ CopyResult Engine::enqueue_or_leave(const Decision& decision) {
   return parts_->enqueuer.enqueue(decision, NativeCopyBy::caller);
 }
 
+void Engine::synchronize(StreamHandle stream) {
+  const TransferNumber newest = load().newest();
+  parts_->driver.synchronize(stream);
+  load().note_idle([stream](StreamHandle each, std::thread::id) { return each == stream; }, newest,
+                   parts_->driver.now());
+}
+
+LoadTracker& Engine::load() noexcept { return *parts_->load; }
+
 void Engine::leave_out(PlaceId relay, LeftOutBecause why) {
   const std::scoped_lock lock(parts_->mutex);
   parts_->finder.leave_out(relay, why);

@@ -92,6 +92,12 @@ class Engine {
   /// counted as having made it, where the result says that the executor is `native`.
   [[nodiscard]] CopyResult enqueue_or_leave(const Decision& decision);
 
+  /// Waits for the work in the stream, whose transfers are known to be over then. Error (driver) if
+  /// some of it has failed.
+  void synchronize(StreamHandle stream);
+  /// For a caller that finds out by itself that streams are idle: LoadTracker::note_idle.
+  [[nodiscard]] LoadTracker& load() noexcept;
+
   /// From here on no plan is staged at the place.
   void leave_out(PlaceId relay, LeftOutBecause why);
   /// The program allocates memory: preparations that would hold it up pause for a while.

@@ -64,6 +64,12 @@ int pcie_generation_for(BytesPerSecond rate) {
   return static_cast<int>(enough == kPcieRates.end() ? 6 : enough - kPcieRates.begin());
 }
 
+int pcie_width_for(BytesPerSecond rate) {
+  int width = 1;
+  while (width < 16 && rate.value > kPcieRates[1] * width / 16) width *= 2;
+  return width;
+}
+
 // A link belongs to one pair of GPUs. Without any, a port, which all copies out of a GPU share, is
 // one for all its NVLinks.
 void add_peer(const Machine& machine, Gpu& gpu, std::size_t peer, const Hop& hop) {
@@ -105,6 +111,7 @@ Gpu describe(const Machine& machine, const std::vector<PlaceId>& places, std::si
   gpu.link_version = gpu.links.empty() ? 0 : model.link_version;
   const PlaceId host = machine.nearest_host(gpu.place);
   const auto hop = host.valid() ? machine.find_hop(gpu.place, host) : std::nullopt;
+  if (hop) gpu.pcie_width = pcie_width_for(machine.hop(*hop).bandwidth);
   gpu.pcie_generation = hop ? pcie_generation_for(machine.hop(*hop).bandwidth) : 0;
   return gpu;
 }

@@ -21,6 +21,7 @@ struct Gpu {
   int bus = 0;  ///< of PCI, in domain 0, device 0
   int compute_major = 9, compute_minor = 0;
   int pcie_generation = 0;
+  int pcie_width = 16;                 ///< lanes; fewer where the oldest generation would do
   unsigned link_version = 0;           ///< as NVML counts: 2 is NVLink 2.0, 4 is 3.0, 6 is 4.0
   std::vector<int> links;              ///< where each NVLink leads
   std::vector<bool> reaches;           ///< which GPUs of the machine, by peer access

@@ -139,7 +139,7 @@ STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMaxPcieLinkGeneration(NvmlDevice dev
 }
 
 STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMaxPcieLinkWidth(NvmlDevice device, unsigned* where) {
-  return with(device, [&](const Gpu&) { return put(where, 16); });
+  return with(device, [&](const Gpu& gpu) { return put(where, gpu.pcie_width); });
 }
 
 STANDIN_NVML_EXPORT NvmlResult nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* where) {

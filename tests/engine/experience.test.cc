@@ -18,7 +18,7 @@ class ExperienceTest : public testing::Test {
 
   /// One transfer: advice is followed, and it takes `paths` or `native`, each path as long.
   Advice transfer(Seconds paths, Seconds native) {
-    const Advice advice = experience_.suggest(kind_, *plan_, true);
+    const Advice advice = experience_.suggest(kind_, *plan_, MayTime::anything);
     if (!advice.timed) return advice;
     if (advice.natively) experience_.note_native(kind_, native);
     else note(advice, paths, std::vector<Seconds>(plan_->shape.paths.size(), paths));
@@ -81,9 +81,29 @@ TEST_F(ExperienceTest, WhatWasSlowerOnceIsTriedAgainAndTaken) {
 
 TEST_F(ExperienceTest, WhereNothingCanBeTimedThePlanStays) {
   for (int i = 0; i < 100; ++i) {
-    const Advice advice = experience_.suggest(kind_, *plan_, false);
+    const Advice advice = experience_.suggest(kind_, *plan_, MayTime::nothing);
     EXPECT_FALSE(advice.timed || advice.natively);
   }
+}
+
+// Transfers that are queued behind something are all issued before the first one can be read.
+TEST_F(ExperienceTest, NothingIsTriedWhileATrialHasNotBeenRead) {
+  const Seconds native = plan_->native_predicted;
+  const bool is_tried = [&] {
+    for (int i = 0; i < 20; ++i)
+      if (transfer(native * 1.2, native).trial) return true;
+    return false;
+  }();
+
+  int tried = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Advice advice = experience_.suggest(kind_, *plan_, MayTime::what_is_known);
+    tried += advice.trial || advice.natively || advice.path_by_path ? 1 : 0;
+  }
+
+  EXPECT_TRUE(is_tried);
+  EXPECT_EQ(tried, 0);
+  EXPECT_TRUE(experience_.suggest(kind_, *plan_, MayTime::anything).trial) << "it is overdue";
 }
 
 TEST_F(ExperienceTest, ALatePathGivesBytesToTheOthers) {
@@ -94,7 +114,7 @@ TEST_F(ExperienceTest, ALatePathGivesBytesToTheOthers) {
 
   Split tried;
   for (int i = 0; i < 120 && tried.shares.empty(); ++i) {
-    const Advice advice = experience_.suggest(kind_, *plan_, true);
+    const Advice advice = experience_.suggest(kind_, *plan_, MayTime::anything);
     if (advice.timed && !advice.natively) note(advice, late.back(), late);
     tried = advice.split;
   }
@@ -110,11 +130,11 @@ TEST_F(ExperienceTest, ASplitThatIsNoBetterIsTakenBack) {
   std::vector<Seconds> late(plan_->shape.paths.size(), plan_->predicted);
   late.back() = plan_->predicted * 1.5;
   for (int i = 0; i < 1200; ++i) {
-    const Advice advice = experience_.suggest(kind_, *plan_, true);
+    const Advice advice = experience_.suggest(kind_, *plan_, MayTime::anything);
     if (advice.timed && !advice.natively) note(advice, late.back(), late);
   }
 
-  const Advice advice = experience_.suggest(kind_, *plan_, true);
+  const Advice advice = experience_.suggest(kind_, *plan_, MayTime::anything);
 
   EXPECT_EQ(advice.split, Split{});
   EXPECT_FALSE(advice.path_by_path);
@@ -130,7 +150,7 @@ TEST_F(ExperienceTest, WhatWasLearntCanBeTakenUpAgain) {
   Experience later{16};
   later.recall(learnt.front().first, learnt.front().second);
 
-  EXPECT_TRUE(later.suggest(kind_, *plan_, true).natively);
+  EXPECT_TRUE(later.suggest(kind_, *plan_, MayTime::anything).natively);
 }
 
 }  // namespace

@@ -124,6 +124,101 @@ TEST_F(TrackedLoad, KnowsWhatIsQueued) {
   EXPECT_TRUE(twice.load.at(0).queued);
 }
 
+// --- what turns out to be over ---
+
+IsIdle only(StreamHandle stream) {
+  return [stream](StreamHandle each, std::thread::id) { return each == stream; };
+}
+
+TEST_F(TrackedLoad, AnIdleStreamsTransfersAreOverBeforeTheirPredictedEnd) {
+  const PlanPointer plan = planned({0}, {1});
+  for (int i = 0; i < 20; ++i) tracker_.add({1}, plan, {});
+
+  tracker_.note_idle(only({1}), tracker_.newest(), plan->predicted * 15);
+
+  EXPECT_TRUE(tracker_.contention_of(on({2}), plan->predicted * 15).load.empty());
+  EXPECT_EQ(tracker_.newest(), 0U) << "nothing is left to be asked about";
+}
+
+// nvbandwidth: a small copy the other way between two samples, each of which it waits for.
+TEST_F(TrackedLoad, WhatIsIssuedAfterAnIdleStreamsTransfersHasNotMetThem) {
+  const PlanPointer plan = planned({0}, {1});
+  const Seconds later = plan->predicted * 15;
+  for (int i = 0; i < 20; ++i) tracker_.add({1}, plan, {});
+  tracker_.note_idle(only({1}), tracker_.newest(), later);
+
+  tracker_.add({2}, planned({1}, {0}), later);
+  tracker_.note_idle(only({2}), tracker_.newest(), later + 1_us);
+
+  const Contention next = tracker_.contention_of(asked({1}, {0}, {1}), later + 2_us);
+  EXPECT_EQ(next.both_ways, BothWays::no);
+  EXPECT_TRUE(next.load.empty());
+}
+
+TEST_F(TrackedLoad, AnotherStreamsTransfersGoOn) {
+  tracker_.add({1}, planned({0}, {1}), {});
+  tracker_.add({3}, planned({1}, {2}), {});
+
+  tracker_.note_idle(only({1}), tracker_.newest(), 1_us);
+
+  const ConcurrentTransfers left = tracker_.contention_of(on({2}), 1_us).load;
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].destination, PlaceId{2});
+}
+
+// By another thread, between the question to the driver and its answer.
+TEST_F(TrackedLoad, WhatWasIssuedMeanwhileGoesOn) {
+  tracker_.add({1}, planned({0}, {1}), {});
+  const TransferNumber newest = tracker_.newest();
+  tracker_.add({1}, planned({0}, {1}), {});
+
+  tracker_.note_idle(only({1}), newest, 1_us);
+
+  EXPECT_FALSE(tracker_.contention_of(on({2}), 1_us).load.empty());
+}
+
+// Each thread's own default stream has the same handle.
+TEST_F(TrackedLoad, AStreamMayBeIdleForOneThreadOnly) {
+  tracker_.add({1}, planned({0}, {1}), {});
+  const auto of_this_thread = [](StreamHandle, std::thread::id issuer) {
+    return issuer == std::this_thread::get_id();
+  };
+
+  std::thread([&] { tracker_.note_idle(of_this_thread, tracker_.newest(), 1_us); }).join();
+  const bool goes_on = !tracker_.contention_of(on({2}), 1_us).load.empty();
+  tracker_.note_idle(of_this_thread, tracker_.newest(), 1_us);
+
+  EXPECT_TRUE(goes_on);
+  EXPECT_TRUE(tracker_.contention_of(on({2}), 1_us).load.empty());
+}
+
+TEST_F(TrackedLoad, WhatIsOverByPredictionIsForgottenAtAnyIdleStream) {
+  const PlanPointer plan = planned({0}, {1});
+  tracker_.add({1}, plan, {});
+
+  tracker_.note_idle(only({2}), tracker_.newest(), plan->predicted * 0.5);
+  const TransferNumber during = tracker_.newest();
+  tracker_.note_idle(only({2}), tracker_.newest(), plan->predicted * 2);
+
+  EXPECT_EQ(during, 1U);
+  EXPECT_EQ(tracker_.newest(), 0U);
+}
+
+// Two threads, each of which waits for its own copies, are in flight together all the same.
+TEST_F(TrackedLoad, RoundsThatAreWaitedForStillMeet) {
+  for (int round = 0; round < 3; ++round) {
+    const Seconds start{static_cast<double>(round)};
+    tracker_.add({1}, planned({0}, {1}, native()), start);
+    std::thread([&] { tracker_.add({2}, planned({1}, {0}), start + 5_us); }).join();
+    tracker_.note_idle(only({1}), tracker_.newest(), start + 50_us);
+    tracker_.note_idle(only({2}), tracker_.newest(), start + 60_us);
+  }
+
+  const Contention next = tracker_.contention_of(asked({1}, {0}, {1}), Seconds{3});
+
+  EXPECT_EQ(next.both_ways, BothWays::by_threads);
+}
+
 // --- what is expected ---
 
 // The first transfer of a way that meets others may be in the middle of a burst. Alone it is free.
@@ -302,6 +397,29 @@ TEST_F(PlansUnderLoad, ATransferThatIsOverDoesNot) {
   const PlanPointer later = copy("gpu0", "gpu1", second_);
 
   EXPECT_EQ(alone->structure, later->structure);
+}
+
+// The machine is four times as fast as the planner believes.
+TEST(LoadOfAnEngine, ItKnowsThatAStreamThatItHasWaitedForIsIdle) {
+  const Machine machine = load_machine("beluga");
+  Machine believed = machine;
+  for (Resource& resource : believed.resources) resource.capacity.value /= 4;
+  for (Hop& hop : believed.hops) hop.bandwidth.value /= 4;
+  Rig rig(machine, Settings{});
+  Engine engine(rig.driver(), believed, Settings{});
+  const StreamHandle first = rig.stream("gpu0"), second = rig.stream("gpu1");
+  const CopyCall call =
+      rig.call(rig.buffer("gpu2", kSize), 0, rig.buffer("gpu0", kSize), 0, kSize, first);
+  const CopyCall other =
+      rig.call(rig.buffer("gpu1", kSize), 0, rig.buffer("gpu0", kSize), 0, kSize, second);
+
+  engine.copy(call);
+  rig.driver().synchronize(first);
+  const bool is_believed_to_run = !engine.decide(other).contention.load.empty();
+  engine.synchronize(first);
+
+  EXPECT_TRUE(is_believed_to_run);
+  EXPECT_TRUE(engine.decide(other).contention.load.empty());
 }
 
 TEST_F(PlansUnderLoad, EnginesThatShareALoadSeeEachOther) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 #include "engine/ledger_fixture.h"
@@ -189,6 +190,40 @@ TEST_F(Trackers, AQueueIsInFlightFromItsFirstTransferToItsLast) {
   const Contention contention = mine_.contention_of(asked({0}, {1}), {});
 
   EXPECT_TRUE(contention.meets_way_back);
+}
+
+TEST_F(Trackers, WhatTurnsOutToBeOverIsOverForOthers) {
+  for (int i = 0; i < 3; ++i) theirs_.add({1}, plan({2}, {3}), {});
+  theirs_.add({2}, plan({3}, {1}), {});
+  const auto load_beside = [&] {
+    Load load = mine_.contention_of(asked({0}, {1}), 1_us).foreign_load;
+    return std::accumulate(load.begin(), load.end(), 0.0,
+                           [](double sum, auto each) { return sum + each.value; });
+  };
+
+  const double before = load_beside();
+  theirs_.note_idle([](StreamHandle each, std::thread::id) { return each == StreamHandle{1}; },
+                    theirs_.newest(), 1_us);
+  const double between = load_beside();
+  theirs_.note_idle([](StreamHandle, std::thread::id) { return true; }, theirs_.newest(), 1_us);
+
+  EXPECT_LT(between, before);
+  EXPECT_GT(between, 0);
+  EXPECT_EQ(load_beside(), 0);
+}
+
+// Another stream's transfer of the same way goes on.
+TEST_F(Trackers, AWayIsOverForOthersWithItsLastStream) {
+  theirs_.add({1}, plan({1}, {0}), {});
+  theirs_.add({2}, plan({1}, {0}), {});
+
+  theirs_.note_idle([](StreamHandle each, std::thread::id) { return each == StreamHandle{2}; },
+                    theirs_.newest(), 1_us);
+  const bool goes_on = mine_.contention_of(asked({0}, {1}), 1_us).meets_way_back;
+  theirs_.note_idle([](StreamHandle, std::thread::id) { return true; }, theirs_.newest(), 1_us);
+
+  EXPECT_TRUE(goes_on);
+  EXPECT_FALSE(mine_.contention_of(asked({0}, {1}), 1_us).meets_way_back);
 }
 
 // --- an engine beside another process ---

@@ -51,6 +51,15 @@ TEST(StandInGpus, HaveThePcieGenerationOfTheirHostHop) {
   EXPECT_EQ(gpus("h200x4")[0].pcie_generation, 5);
 }
 
+TEST(StandInGpus, HaveAsManyLanesAsTheirHostHopNeeds) {
+  Machine narrow = load_machine("beluga");
+  for (Hop& hop : narrow.hops) hop.bandwidth = {0.4e9};
+
+  EXPECT_EQ(gpus("beluga")[0].pcie_width, 16);
+  EXPECT_EQ(gpus_of(narrow)[0].pcie_width, 2);
+  EXPECT_EQ(gpus_of(narrow)[0].pcie_generation, 1);
+}
+
 TEST(StandInGpus, AreToldApartByUuidAndBus) {
   std::set<std::string> names;
 

@@ -108,6 +108,12 @@ struct LaunchConfig {
   X(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0, (Device))                    \
   X(cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", 4000, 0, (ContextPointer, unsigned))          \
   X(cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", 4000, 0, (ContextPointer))                  \
+  X(cuCtxSynchronize, "cuCtxSynchronize", 2000, 0, ())                                            \
+  X(cuCtxSynchronize_v2, "cuCtxSynchronize", 13000, 0, (ContextPointer))                          \
+  X(cuStreamSynchronize, "cuStreamSynchronize", 2000, 0, (StreamPointer))                         \
+  X(cuStreamSynchronize_ptsz, "cuStreamSynchronize", 2000, 1, (StreamPointer))                    \
+  X(cuStreamQuery, "cuStreamQuery", 2000, 0, (StreamPointer))                                     \
+  X(cuStreamQuery_ptsz, "cuStreamQuery", 2000, 1, (StreamPointer))                                \
   X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0, (ContextPointer))                                   \
   X(cuGetProcAddress, "cuGetProcAddress", 11030, 0, (const char*, void**, int, std::uint64_t))    \
   X(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0,                                            \

@@ -11,6 +11,7 @@
 #include "api/preload/session.h"
 #include "api/preload/shared_counts.h"
 #include "core/error.h"
+#include "core/ignore_errors.h"
 #include "core/log.h"
 #include "core/text.h"
 #include "driver/cuda/imports.h"
@@ -164,6 +165,24 @@ void Interposer::begin() noexcept {
   }
   std::atexit([] { get().end(); });
   begun_.store(true, std::memory_order_release);
+}
+
+TransferNumber Interposer::newest_transfer() noexcept {
+  Session* const session = start_.session();
+  const bool looks = session != nullptr && !is_off() && !Busy::is_this_thread();
+  return looks ? session->newest_transfer() : 0;
+}
+
+void Interposer::note_idle_stream(cuda::StreamPointer stream, TransferNumber newest) noexcept {
+  if (is_off()) return;
+  const Busy guard;
+  ignore_errors([&] { start_.session()->idle_streams().note(stream, newest); });
+}
+
+void Interposer::note_idle_context(cuda::ContextPointer context, TransferNumber newest) noexcept {
+  if (is_off()) return;
+  const Busy guard;
+  ignore_errors([&] { start_.session()->idle_streams().note_all_of(context, newest); });
 }
 
 // Before Polypath has started, no copy of ours has anything in a context.

@@ -12,6 +12,7 @@
 #include "api/preload/session_start.h"
 #include "core/settings.h"
 #include "driver/trace/nvtx.h"
+#include "engine/load/running_transfers.h"
 
 namespace polypath::preload {
 
@@ -57,6 +58,13 @@ class Interposer {
   [[nodiscard]] std::optional<cuda::Result> take(const ProgramBatch& asked) noexcept;
   /// Counts a call that is always the driver's.
   void count(Outcome outcome, Bytes bytes) noexcept;
+  /// The newest transfer that may be in flight, for the two below; zero: none, or none of their
+  /// business. Before the program's call, so that what is issued meanwhile is no part of it.
+  [[nodiscard]] TransferNumber newest_transfer() noexcept;
+  /// The program's own call has found a stream idle, or all streams of a context, of the current
+  /// one if null.
+  void note_idle_stream(cuda::StreamPointer stream, TransferNumber newest) noexcept;
+  void note_idle_context(cuda::ContextPointer context, TransferNumber newest) noexcept;
   /// The primary context of a GPU is about to be destroyed with everything in it. If there may be
   /// something of ours, every copy goes to the driver from here on.
   void contexts_reset() noexcept;

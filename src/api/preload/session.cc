@@ -219,7 +219,7 @@ Fate Session::leave(ProgramQuestion& question) {
 
 void Session::wait_if_blocking(const ProgramQuestion& question) {
   if (question.asked.blocking && !question.ends.between_gpus())
-    driver_.synchronize(question.decision.call.stream);
+    engine_.synchronize(question.decision.call.stream);
 }
 
 // A copy with no effect on contention is native without a question to the

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/preload/idle_streams.h"
 #include "api/preload/outcome.h"
 #include "api/preload/program_copy.h"
 #include "api/preload/program_ends.h"
@@ -63,6 +64,9 @@ class Session {
   /// Waits for copies of ours that may still use it, as the driver's call waits
   /// for its own.
   void wait_for_copies_of(Address address) noexcept;
+  /// LoadTracker::newest().
+  [[nodiscard]] TransferNumber newest_transfer() noexcept { return engine_.load().newest(); }
+  [[nodiscard]] IdleStreams idle_streams() noexcept { return {engine_.load(), driver_}; }
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 

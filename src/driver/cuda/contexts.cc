@@ -81,10 +81,15 @@ bool is_active(Device gpu) {
 }
 
 // A GPU without a primary context is not given one for the comparison.
-std::optional<int> Contexts::gpu_of(ContextPointer context) {
+std::optional<int> Contexts::gpu_of_retained(ContextPointer context) const {
   const auto visible = static_cast<std::size_t>(DriverLibrary::get().gpus);
-  for (std::size_t gpu = 0; gpu < std::min(visible, kMostGpus); ++gpu)
+  for (std::size_t gpu = 0; gpu < std::min(visible, kMostGpus) && context != nullptr; ++gpu)
     if (contexts_[gpu].load(std::memory_order_acquire) == context) return static_cast<int>(gpu);
+  return std::nullopt;
+}
+
+std::optional<int> Contexts::gpu_of(ContextPointer context) {
+  if (const auto gpu = gpu_of_retained(context)) return gpu;
   const Current current(context);
   Device gpu = -1;
   if (cuda_.context_device(&gpu) != kSuccess || gpu < 0) return std::nullopt;

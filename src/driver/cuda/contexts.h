@@ -48,6 +48,8 @@ class Contexts {
   ContextPointer retained();
   /// The GPU whose primary context this is; none for a context that the program has created.
   [[nodiscard]] std::optional<int> gpu_of(ContextPointer context);
+  /// The same if it is retained already; nothing is asked or retained.
+  [[nodiscard]] std::optional<int> gpu_of_retained(ContextPointer context) const;
   /// False once a context that was retained here has been destroyed by other code: then everything
   /// of ours in it is gone, and using it would end the process.
   [[nodiscard]] bool are_alive() const;

@@ -33,28 +33,33 @@ Experience::Record& Experience::record_of(const TransferKind& kind) {
   return record != nullptr ? *record : records_.insert(kind, {});
 }
 
-Advice Experience::suggest(const TransferKind& kind, const Plan& plan, bool may_be_timed) {
+Advice Experience::suggest(const TransferKind& kind, const Plan& plan, MayTime may) {
   Record& record = record_of(kind);
   ++record.known.transfers;
   Advice advice{.natively = record.known.natively, .split = record.known.split};
-  if (may_be_timed && record.known.transfers > kWarmUp) advice = suggest(record, plan);
+  if (may != MayTime::nothing && record.known.transfers > kWarmUp)
+    advice = suggest(record, plan, may);
   advice.version = record.version;
   return advice;
 }
 
-Advice Experience::suggest(Record& record, const Plan& plan) {
+Advice Experience::suggest(Record& record, const Plan& plan, MayTime may) {
   ++record.since_timed, ++record.since_tried;
   record.doubt = doubt_of(record, plan);
   record.was_doubted |= record.doubt != Doubt::none;
   const bool natively = record.known.natively;
-  if (is_tried_otherwise(record))
-    return {.natively = !natively, .timed = true, .split = record.known.split};
+  const bool tries = record.stage != Stage::settled && record.stage != Stage::as_planned;
+  if (may == MayTime::what_is_known && tries)
+    return {.natively = natively, .split = record.known.split};
+  if (may == MayTime::anything && is_tried_otherwise(record))
+    return {.natively = !natively, .timed = true, .split = record.known.split, .trial = true};
   const bool timed = is_timed(record);
   const bool is_trial = timed && record.stage != Stage::settled;
   return {.natively = natively && !is_trial,
           .timed = timed,
           .path_by_path = is_trial && record.stage == Stage::shares && plan.shape.paths.size() > 1,
-          .split = is_trial ? record.tried : record.known.split};
+          .split = is_trial ? record.tried : record.known.split,
+          .trial = timed && tries};
 }
 
 // True if it is time for what is slower, or not known yet.

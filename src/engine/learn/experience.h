@@ -21,6 +21,9 @@
 // All others go the faster way, the best split or a native copy, by the medians of the last times.
 // The slower way is tried now and then, because it need not remain slower.
 //
+// What goes otherwise than the best known way is a trial, and there is one of a kind at a time: the
+// next one comes when its time has been read. Else all of a queue that is held would be trials.
+//
 // Everything is counted in transfers, not in time, and by each kind for itself.
 
 #include <compare>
@@ -63,6 +66,14 @@ struct Advice {
   bool path_by_path = false;  ///< and by streams, because a graph's paths cannot be timed
   Split split = {};           ///< of its plan, if it does not go natively
   int version = 0;            ///< of the split that is tried: times of an older one say nothing
+  bool trial = false;         ///< timed to compare it, not for being known as the best
+};
+
+/// What may be timed of the next transfer.
+enum class MayTime {
+  nothing,
+  what_is_known,  ///< no trial: one of the same kind is under way
+  anything,
 };
 
 class Experience {
@@ -70,7 +81,7 @@ class Experience {
   explicit Experience(std::size_t kinds) : records_(kinds) {}
 
   /// About the next transfer of a kind, which is planned like that; counts it.
-  Advice suggest(const TransferKind& kind, const Plan& plan, bool may_be_timed);
+  Advice suggest(const TransferKind& kind, const Plan& plan, MayTime may);
   /// `rebalance_shares` for the plan that was timed, of measured times and a damping.
   using Leveller = std::function<std::optional<LevelledShares>(std::span<const Seconds>, double)>;
   /// A transfer of the kind took so long.
@@ -111,7 +122,7 @@ class Experience {
 
   [[nodiscard]] Record& record_of(const TransferKind& kind);
   [[nodiscard]] static Doubt doubt_of(const Record& record, const Plan& plan);
-  [[nodiscard]] static Advice suggest(Record& record, const Plan& plan);
+  [[nodiscard]] static Advice suggest(Record& record, const Plan& plan, MayTime may);
   [[nodiscard]] static bool is_tried_otherwise(Record& record);
   [[nodiscard]] static bool is_timed(Record& record);
   static void choose(Record& record);

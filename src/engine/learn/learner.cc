@@ -70,7 +70,11 @@ void Learner::learn_from(const Measurement& measurement, const Timing& timing) {
 bool Learner::may_time() const { return measurements_.size() < kMostMeasurements; }
 
 Advice Learner::suggest(const TransferKind& kind, const Plan& plan) {
-  return experience_.suggest(kind, plan, may_time());
+  if (!may_time()) return experience_.suggest(kind, plan, MayTime::nothing);
+  const bool tries = std::ranges::any_of(measurements_, [&](const auto& each) {
+    return !each->of_exchange && each->advice.trial && each->kind == kind;
+  });
+  return experience_.suggest(kind, plan, tries ? MayTime::what_is_known : MayTime::anything);
 }
 
 std::shared_ptr<Measurement> Learner::measure(const TransferKind& kind, const Advice& advice,

@@ -29,9 +29,21 @@ LedgerEntry LoadExchange::entry_of(const Plan& plan) const {
   return entry;
 }
 
+double LoadExchange::ahead(Seconds now) const {
+  return ahead_ ? *ahead_ : ledger_.time() - now.value;
+}
+
+// Another stream's transfer of the same way gets its own times back when it is published.
+void LoadExchange::note_end(const RunningTransfer& transfer, Seconds now) {
+  const double offset = ahead(now);
+  LedgerEntry& entry = histories_.of(way_of(*transfer.plan)).entry;
+  entry.end = std::min(entry.end, transfer.end.value + offset);
+  if (transfer.back_until > Seconds{}) entry.back_until = transfer.back_until.value + offset;
+}
+
 // The ledger keeps the last ones: those in flight.
 void LoadExchange::publish(const RunningTransfers& running, Seconds now) {
-  const double offset = ahead_ ? *ahead_ : ledger_.time() - now.value;
+  const double offset = ahead(now);
   published_.clear();
   publish_lately_over(running);
   for (const auto& [stream, transfer] : running) {

@@ -24,12 +24,15 @@ class LoadExchange {
   void note(const Way& way);
   /// A transfer's entry, its times and its set apart.
   [[nodiscard]] LedgerEntry entry_of(const Plan& plan) const;
+  /// The transfer is over, earlier than its entry says.
+  void note_end(const RunningTransfer& transfer, Seconds now);
   /// Publishes what is in flight, and ways lately over as they were.
   void publish(const RunningTransfers& running, Seconds now);
   /// What is in flight of other processes, and what met the last transfer of this way.
   [[nodiscard]] Contention contention_of(const TransferRequest& asked, Seconds now);
 
  private:
+  [[nodiscard]] double ahead(Seconds now) const;
   void publish_lately_over(const RunningTransfers& running);
   void add(const LedgerEntry& entry, const TransferRequest& asked, Contention& contention) const;
   void meet(const LedgerEntry& entry, const Way& own, Seconds now);

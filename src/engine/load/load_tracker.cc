@@ -1,6 +1,7 @@
 #include "engine/load/load_tracker.h"
 
 #include <utility>
+#include <vector>
 
 namespace polypath {
 namespace {
@@ -27,6 +28,8 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
   RunningTransfer& running = running_.of(stream);
   if (exchange_ && running.plan != plan) running.entry = exchange_->entry_of(*plan);
   running.follow(std::move(plan), now, contention.both_ways);
+  running.number = ++issued_;
+  newest_.store(issued_, std::memory_order_release);
   histories_.note_size(*running.plan);
   histories_.meet(stream, running, now);
   if (contention.meets_way_back) running.meet_way_back();
@@ -38,7 +41,7 @@ void LoadTracker::add(StreamHandle stream, PlanPointer plan, Seconds now,
 
 Contention LoadTracker::contention_of(const TransferRequest& asked, Seconds now, Depth depth) {
   const std::scoped_lock lock(mutex_);
-  running_.forget_over(now);
+  forget_over(now);
   ContentionQuery query(asked, now, histories_,
                         exchange_ ? exchange_->contention_of(asked, now) : Contention{});
   query.look_at(running_);
@@ -50,6 +53,24 @@ Contention LoadTracker::contention_of(const TransferRequest& asked, Seconds now,
   contention.set = std::move(found.set);
   contention.set_name = found.name;
   return contention;
+}
+
+void LoadTracker::forget_over(Seconds now) {
+  running_.forget_over(now);
+  if (running_.empty()) newest_.store(0, std::memory_order_release);
+}
+
+// What is over is forgotten in any case, so that later calls need not look.
+void LoadTracker::note_idle(const IsIdle& is_idle, TransferNumber newest, Seconds now) {
+  if (newest == 0) return;
+  const std::scoped_lock lock(mutex_);
+  const std::vector<RunningTransfer*> ended = running_.unfinished_of(is_idle, newest, now);
+  for (RunningTransfer* each : ended) {
+    each->end_early(now);
+    if (exchange_) exchange_->note_end(*each, now);
+  }
+  forget_over(now);
+  if (exchange_ && !ended.empty()) exchange_->publish(running_, now);
 }
 
 bool LoadTracker::lacks_room(const Plan& plan, const Load& foreign_load) const {

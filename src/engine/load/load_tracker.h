@@ -1,13 +1,14 @@
 #pragma once
 // How much of each resource the transfers of this process take now, and with a ledger those of the
 // node's other processes, by prediction: asking the driver whether they are done would cost more
-// than it is worth.
+// than it is worth. Where a program asks it, and streams turn out to be idle, that counts instead.
 //
 // One lock over its parts: what runs on each stream (running_transfers.h), what the transfers of
 // each way have met (transfer_histories.h), what one about to be planned meets
 // (contention_query.h), what recurs together (set_finder.h), and the other processes
 // (load_exchange.h).
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -43,10 +44,21 @@ class LoadTracker {
   /// as well. A transfer that took turns with it, as in a ping-pong, has not met it.
   [[nodiscard]] Contention contention_of(const TransferRequest& asked, Seconds now,
                                          Depth depth = Depth::full);
+  /// The newest transfer that may be in flight; zero: there is none. To be asked before the driver
+  /// is asked whether streams are idle: what is issued after that is not known to be over. Takes no
+  /// lock.
+  [[nodiscard]] TransferNumber newest() const noexcept {
+    return newest_.load(std::memory_order_acquire);
+  }
+  /// The driver has answered that streams are idle: their transfers up to that one are over. A
+  /// native copy that another thread was about to issue in the same stream counts as over, too.
+  void note_idle(const IsIdle& is_idle, TransferNumber newest, Seconds now);
   /// True if there is not room for the plan beside what other processes are using.
   [[nodiscard]] bool lacks_room(const Plan& plan, const Load& foreign_load) const;
 
  private:
+  void forget_over(Seconds now);
+
   Machine machine_;
   ResourceModel resources_;
   std::unique_ptr<NodeLedger> ledger_;
@@ -55,6 +67,8 @@ class LoadTracker {
   TransferHistories histories_;
   SetFinder sets_;
   std::optional<LoadExchange> exchange_;  ///< only with a ledger
+  TransferNumber issued_ = 0;
+  std::atomic<TransferNumber> newest_{0};  ///< the last issued; zero while none is remembered
 };
 
 }  // namespace polypath

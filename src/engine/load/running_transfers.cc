@@ -43,6 +43,11 @@ bool RunningTransfer::goes_the_same_way(const TransferRequest& asked) const {
 
 void RunningTransfer::meet_way_back() { back_until = end + plan->predicted * kComesBack + kSlack; }
 
+void RunningTransfer::end_early(Seconds now) {
+  if (back_until > Seconds{}) back_until = back_until - (end - now);
+  end = now;
+}
+
 void RunningTransfers::meet_ways_back(StreamHandle stream, Seconds now) {
   RunningTransfer& own = by_stream_.at(stream);
   const TransferRequest asked{stream, own.plan->source, own.plan->destination, own.plan->bytes};
@@ -55,6 +60,15 @@ void RunningTransfers::forget_over(Seconds now) {
   std::erase_if(by_stream_, [&](const auto& entry) {
     return std::max(entry.second.end, entry.second.back_until) <= now;
   });
+}
+
+std::vector<RunningTransfer*> RunningTransfers::unfinished_of(const IsIdle& is_idle,
+                                                              TransferNumber newest, Seconds now) {
+  std::vector<RunningTransfer*> unfinished;
+  for (auto& [stream, transfer] : by_stream_)
+    if (transfer.number <= newest && transfer.end > now && is_idle(stream, transfer.thread))
+      unfinished.push_back(&transfer);
+  return unfinished;
 }
 
 bool RunningTransfers::are_in_flight(const Way& way, Seconds now) const {

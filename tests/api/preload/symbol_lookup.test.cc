@@ -29,6 +29,9 @@ TEST(RequestedFunctions, AreOursInBothKindsOfDefaultStream) {
   EXPECT_EQ(asked("cuMemcpy", 4000), ours(&cuMemcpy));
   EXPECT_EQ(asked("cuMemcpy", 7000, true), ours(&cuMemcpy_ptds));
   EXPECT_EQ(asked("cuMemFree", 3020), ours(&cuMemFree_v2));
+  EXPECT_EQ(asked("cuStreamSynchronize", 2000), ours(&cuStreamSynchronize));
+  EXPECT_EQ(asked("cuStreamQuery", 7000, true), ours(&cuStreamQuery_ptsz));
+  EXPECT_EQ(asked("cuCtxSynchronize", 2000, true), ours(&cuCtxSynchronize));
   EXPECT_EQ(asked("cuIpcCloseMemHandle", 4010, true), ours(&cuIpcCloseMemHandle));
 }
 
@@ -38,6 +41,8 @@ TEST(RequestedFunctions, HaveTheFormOfTheVersionAskedFor) {
   EXPECT_EQ(asked("cuMemcpyBatchAsync", 13000), ours(&cuMemcpyBatchAsync_v2));
   EXPECT_EQ(asked("cuIpcOpenMemHandle", 4010), ours(&cuIpcOpenMemHandle));
   EXPECT_EQ(asked("cuIpcOpenMemHandle", 11000), ours(&cuIpcOpenMemHandle_v2));
+  EXPECT_EQ(asked("cuCtxSynchronize", 12090), ours(&cuCtxSynchronize));
+  EXPECT_EQ(asked("cuCtxSynchronize", 13000), ours(&cuCtxSynchronize_v2));
   EXPECT_EQ(asked("cuGetProcAddress", 11030), ours(&cuGetProcAddress));
   EXPECT_EQ(asked("cuGetProcAddress", 12000), ours(&cuGetProcAddress_v2));
 }
