@@ -58,8 +58,8 @@ class Interposer {
   [[nodiscard]] std::optional<cuda::Result> take(const ProgramBatch& asked) noexcept;
   /// Counts a call that is always the driver's.
   void count(Outcome outcome, Bytes bytes) noexcept;
-  /// The newest transfer that may be in flight, for the two below; zero: none, or none of their
-  /// business. Before the program's call, so that what is issued meanwhile is no part of it.
+  /// The newest transfer that may be in flight, for the two below; zero: none, or the call is
+  /// Polypath's own. Before the program's call, so that what is issued meanwhile is no part of it.
   [[nodiscard]] TransferNumber newest_transfer() noexcept;
   /// The program's own call has found a stream idle, or all streams of a context, of the current
   /// one if null.

@@ -183,6 +183,8 @@ PlanOptions Session::options_for(const ProgramEnds& ends) const {
 
 Fate Session::carry_out(ProgramQuestion& question) {
   const auto& [asked, gpu, ends, decision] = question;
+  if (decision.untried && !streams_.waits_for_nobody(question, SessionStreams::Polling::no))
+    question.decision.take_untried();
   if (decision.means == Method::native) return leave(question);
   if (const auto against = imports_.look_at(question)) return *against;
   if (!may_begin(question)) return Outcome::pending;

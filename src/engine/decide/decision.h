@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "engine/call/copy_call.h"
 #include "engine/learn/experience.h"
@@ -45,7 +46,19 @@ struct Decision {
   bool may_block = false;    ///< the driver's own copy may, so the lock is not held during it
   /// It is timed; null: it is not.
   std::shared_ptr<Measurement> measurement = nullptr;
+  /// What a copy that is native only to be timed would have been: its plan over several paths, and
+  /// what that takes into account. Null for any other copy.
+  PlanPointer untried = nullptr;
+  PlannedFor untried_for = PlannedFor::itself;
 
+  /// It cannot be timed, so it is not native for that.
+  void take_untried() {
+    plan = std::exchange(untried, nullptr);
+    planned_for = untried_for;
+    means = Method::paths;
+    learnt = false;
+    measurement = nullptr;
+  }
   /// Of transfers whose times are comparable.
   [[nodiscard]] TransferKind kind() const {
     return {ends.source, ends.destination, size_class(call.bytes)};

@@ -33,6 +33,7 @@ void ExperienceDecider::apply(Decision& decision) {
   const PlanPointer plan = take_split(decision.plan, advice.split);
   const bool natively = advice.natively && go_natively(decision);
   if (!natively) decision.plan = plan;
+  else if (advice.trial) decision.untried = plan, decision.untried_for = decision.planned_for;
   if (natively != advice.natively) return;
   if (!advice.timed) return;
   decision.measurement = learner_.measure(kind, advice, plan, decision.call.stream, *decision.time);
@@ -53,6 +54,8 @@ void ExperienceDecider::compare_exchange(Decision& decision) {
   const bool follows = !exchanges.goes_natively(kind) && exchanges.goes_natively(back);
   const bool natively = follows || found.way == ComparedWay::native;
   if (natively && !go_natively(decision)) return;
+  if (natively && !follows && !exchanges.goes_natively(kind))
+    decision.untried = plan, decision.untried_for = decision.planned_for;
   if (natively) decision.planned_for = PlannedFor::itself;
   if (follows || !found.timed || !learner_.may_time()) return;
   decision.measurement = learner_.measure(kind, Advice{.natively = natively, .timed = true}, plan,
