@@ -37,20 +37,21 @@ def collectives_block(folder: Path, only: str = "", name: str = "collectives.jso
     return "\n\n".join([said, *parts])
 
 
-def product_block(folder: Path) -> str:
+def product_block(folder: Path, name: str = "beside_product.json") -> str:
     """Return what a matrix product and an all-reduce lose beside each other, by library."""
-    file = folder / "beside_product.json"
+    file = folder / name
     if not file.exists():
         return NO_FILE
     document = json.loads(file.read_text(encoding="utf-8"))
     head = ["library", "all-reduce alone", "together", "product alone", "together", "it loses"]
     rows = []
-    for result in document["results"]:
-        for each in ({"name": "polypath", **result}, *result["rivals"]):
-            alone, beside = each["product_alone_seconds"], each["product_seconds"]
-            times = (each["alone_seconds"], each["seconds"], alone, beside)
-            rows.append([each["name"], *(f"{time * 1e6:.0f}" for time in times),
-                         f"{100 * (beside / alone - 1):.1f} %"])  # fmt: skip
+    by_algorithm = {each["chosen"]: each for each in reversed(document["results"])}
+    own = [{"name": f"polypath ({name})", **each} for name, each in reversed(by_algorithm.items())]
+    for each in (*own, *own[0]["rivals"]):
+        alone, beside = each["product_alone_seconds"], each["product_seconds"]
+        times = (each["alone_seconds"], each["seconds"], alone, beside)
+        rows.append([each["name"], *(f"{time * 1e6:.0f}" for time in times),
+                     f"{100 * (beside / alone - 1):.1f} %"])  # fmt: skip
     said = f"{host_text(document['host'])}; `{document['command']}`. Microseconds:"
     return f"{said}\n\n{table(head, rows)}"
 

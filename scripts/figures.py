@@ -44,6 +44,7 @@ ONE_GPU = [ROOT / "results" / name for name in ("h200x1", "h100x1")]
 PROGRAMS = ROOT / "results" / "h200x2"
 OTHER_PROGRAMS = ROOT / "results" / "h100x2"
 FOUR_H100 = ROOT / "results" / "h100x4"
+FOUR_H200 = ROOT / "results" / "h200x4"
 NEWEST = gpu_figures.Measurements(FOUR_H100)
 
 
@@ -107,6 +108,18 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ),
     ("docs/collectives_figures.md", "product of four"): lambda: collective_figures.product_block(
         FOUR_H100
+    ),
+    ("docs/collectives_figures.md", "four h200"): lambda: collective_figures.collectives_block(
+        FOUR_H200
+    ),
+    ("docs/collectives_figures.md", "four h200 128"): lambda: collective_figures.collectives_block(
+        FOUR_H200, name="collectives_128.json"
+    ),
+    ("docs/collectives_figures.md", "product of four h200"): lambda: (
+        collective_figures.product_block(FOUR_H200)
+    ),
+    ("docs/collectives_figures.md", "product of four h200 128"): lambda: (
+        collective_figures.product_block(FOUR_H200, "beside_product_128.json")
     ),
     ("docs/jacobi.md", "simulated"): jacobi_figures.simulated_block,
     ("docs/jacobi.md", "measured"): lambda: jacobi_figures.jacobi_block(PROGRAMS),

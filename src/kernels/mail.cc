@@ -14,11 +14,11 @@ namespace {
 // More do not gain anything on an H200 (results/h200x2/kernels.json). Blocks of half as many
 // threads take up to 0.5 us less for small messages (results/h100x4/lines.json).
 constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
-// Of two ranks so many leave room for what else a GPU does: beside a product an all-reduce of 128
-// MiB and that take 1.64 ms together, with 128 blocks 1.83. Alone messages take up to 1.1 times as
-// long (results/h200x2/blocks.json). Of more ranks 64 blocks send to them by turns more slowly, and
-// take 1.05 times as long from 64 MiB to 1 GiB (results/h200x4/parcel_blocks.json).
-constexpr std::uint64_t kMostParcelBlocksOfTwo = 64, kMostParcelBlocks = 128;
+// So many leave room for what else a GPU does: beside a product an all-reduce of 128 MiB of two GPUs
+// and that take 1.64 ms together, with 128 blocks 1.83 (results/h200x2/blocks.json); one of 256 MiB
+// of four 1.99, with 128 blocks 2.58 (results/h200x4/beside_product.json). Cost: alone messages take
+// up to 1.1 times as long between two (blocks.json) and 1.06 among four (parcel_blocks.json).
+constexpr std::uint64_t kUsualParcelBlocks = 64, kMostParcelBlocks = 128;
 constexpr std::uint64_t kMostOfParcel = 64 << 10;
 constexpr std::uint64_t kParcelAlignment = 256;
 constexpr std::uint64_t kLeastRows = 2;  // of a lap, so that one is sent while one is taken in
@@ -37,10 +37,9 @@ struct ParcelLayout {
 // Two blocks of lines find room on a multiprocessor, one of parcels.
 std::uint64_t most_blocks(const MailCall& call) {
   const bool in_lines = call.mail.way == MailWay::lines;
-  const std::uint64_t of_parcels = call.ranks > 2 ? kMostParcelBlocks : kMostParcelBlocksOfTwo;
-  const std::uint64_t most = in_lines ? kMostLineBlocks : of_parcels;
   const std::uint64_t asked = std::uint64_t{call.multiprocessors} * (in_lines ? 2 : 1);
-  return asked == 0 ? most : std::min(asked, most);
+  if (asked == 0) return in_lines ? kMostLineBlocks : kUsualParcelBlocks;
+  return std::min(asked, in_lines ? kMostLineBlocks : kMostParcelBlocks);
 }
 
 // Rounds of all blocks, and the part of each for one block.

@@ -84,7 +84,7 @@ struct MailCall {
   Reduction reduction = {};
   int rank = 0, ranks = 0;
   Bytes box;
-  /// That it takes at most, the same at all ranks; 0: as many as fill the links.
+  /// That it takes at most, the same at all ranks; 0: as many as leave room for other kernels.
   unsigned multiprocessors = 0;
 };
 

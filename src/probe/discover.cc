@@ -14,7 +14,10 @@ namespace {
 constexpr double kLinkEfficiency = 0.87;
 constexpr double kPcieEfficiency = 0.85;
 constexpr double kPcieDuplex = 1.7;
-constexpr double kHostRead = 2, kHostWrite = 1.5, kHostTotal = 2.25;
+// Of the rate of a GPU's link: at least what two GPUs read or write together. Computers with four
+// H100s or H200s read 3.0 to 3.9 times as much, write 2.5 to 3.1 and do both 3.1 to 5.3
+// (results/h200x4/machine.json, results/h100x4/machine.json, machine_without_peer_access.json).
+constexpr double kHostRead = 2, kHostWrite = 2, kHostTotal = 2.25;
 constexpr double kDriverStaged = 0.68;  // 37.7 of 55.1 GB/s was measured
 constexpr Seconds kLatency = 3.3_us;
 constexpr Seconds kDriverStagedLatency = 13.3_us;

@@ -35,8 +35,7 @@ struct Tuning {
   /// each piece, they reach 0.4 to 0.6 of what it carries, and whole blocks in turn 0.95
   /// (results/h100x4/copies_in_turn.json).
   bool in_turn = false;
-  /// That kernels which exchange messages take at most, so that others find room beside them; 0: as
-  /// many as fill the links.
+  /// That kernels which exchange messages take at most; 0: as many as leave room for others.
   unsigned multiprocessors = 0;
   /// The nodes do not come after each other: of what is composed only for its bounds.
   bool without_order = false;
