@@ -157,11 +157,13 @@ def test_intruders_export_nothing_by_accident() -> None:
     assert module == []
     assert {"dlsym", "cuMemcpyDtoDAsync_v2", "cuGetProcAddress_v2"} <= set(preload)
     copies = r"cu(Memcpy|MemCreate|MemFree|MemHost(R|Unr)egister|MemImport|Ipc|GetProcAddress)"
-    contexts = r"cu(DevicePrimaryCtx|Ctx(Destroy|(Enable|Disable)PeerAccess))"
+    contexts = r"cu(DevicePrimaryCtx|Ctx(Destroy|Synchronize|(Enable|Disable)PeerAccess))"
     what_may_hold_a_stream = (
         r"cu(Launch|GraphLaunch|WaitExternalSemaphores|Stream(AddCallback|BatchMemOp|Wait))"
     )
+    what_finds_it_idle = r"cuStream(Query|Synchronize)"
     allowed = re.compile(
-        rf"({copies}|{contexts}|{what_may_hold_a_stream})|nccl[A-Z]|P?MPI_[A-Z]|dlsym$|polypath_real"
+        rf"({copies}|{contexts}|{what_may_hold_a_stream}|{what_finds_it_idle})|"
+        r"nccl[A-Z]|P?MPI_[A-Z]|dlsym$|polypath_real"
     )
     assert [name for name in preload if not allowed.match(name)] == []

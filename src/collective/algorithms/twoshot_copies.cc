@@ -33,8 +33,8 @@ class TwoshotCopies {
   }
   [[nodiscard]] Part piece_of(int rank, int number) const {
     const Part piece = composer_.piece({{}, part_}, number, pieces_);
-    const Bytes begin = std::min(part_ * static_cast<std::uint64_t>(rank) + piece.offset, all_);
-    const Bytes end = std::min(part_ * static_cast<std::uint64_t>(rank + 1), all_);
+    const Bytes first = part_ * static_cast<std::uint64_t>(rank);
+    const Bytes begin = std::min(first + piece.offset, all_), end = std::min(first + part_, all_);
     return {begin, std::min(piece.bytes, end - std::min(begin, end))};
   }
 
