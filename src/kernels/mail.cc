@@ -14,10 +14,11 @@ namespace {
 // More do not gain anything on an H200 (results/h200x2/kernels.json). Blocks of half as many
 // threads take up to 0.5 us less for small messages (results/h100x4/lines.json).
 constexpr std::uint64_t kLineThreads = 256, kMostLineBlocks = 192;
-// So many leave room for what else a GPU does: beside a product an all-reduce of 128 MiB of two GPUs
-// and that take 1.64 ms together, with 128 blocks 1.83 (results/h200x2/blocks.json); one of 256 MiB
-// of four 1.99, with 128 blocks 2.58 (results/h200x4/beside_product.json). Cost: alone messages take
-// up to 1.1 times as long between two (blocks.json) and 1.06 among four (parcel_blocks.json).
+// So many leave room for what else a GPU does: beside a product an all-reduce of 128 MiB of two
+// GPUs and that take 1.64 ms together, with 128 blocks 1.83 (results/h200x2/blocks.json); one of
+// 256 MiB of four 2.00, with 128 blocks 2.58 (results/h200x4/beside_product.json). Cost: alone
+// messages take up to 1.1 times as long between two (blocks.json) and 1.06 among four
+// (parcel_blocks.json).
 constexpr std::uint64_t kUsualParcelBlocks = 64, kMostParcelBlocks = 128;
 constexpr std::uint64_t kMostOfParcel = 64 << 10;
 constexpr std::uint64_t kParcelAlignment = 256;
