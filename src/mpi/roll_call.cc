@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -47,9 +48,13 @@ bool await_all(const Library& library, std::vector<Word>& words, Seconds timeout
   return true;
 }
 
-// MPI keeps the memory of words that have not come.
+// MPI may use the memory of words that have not come as long as the process runs.
 void drop(std::unique_ptr<std::vector<Word>> words, bool are_over) {
-  if (!are_over) (void)words.release();
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::unique_ptr<std::vector<Word>>>;
+  if (are_over) return;
+  const std::scoped_lock lock(mutex);
+  kept.push_back(std::move(words));
 }
 
 bool hear_all(const Library& library, int ranks, std::uint64_t said, Seconds timeout) {
