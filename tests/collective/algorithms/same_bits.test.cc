@@ -268,7 +268,7 @@ TEST(SameBits, AreNotThoseOfAnotherOrder) {
 TEST(SameBits, AreWhatTheDocumentedOrderSays) {
   for (const char* name : {"flat", "chain", "host", "grouped"})
     EXPECT_STREQ(find_algorithm(name).order, kFixedOrder) << name;
-  for (const char* name : {"oneshot", "twoshot"})
+  for (const char* name : {"oneshot", "twoshot", "twoshot-copies"})
     EXPECT_STREQ(find_algorithm(name).order, kRankOrder) << name;
   for (const char* name : {"nodes", "leaders"})
     EXPECT_STREQ(find_algorithm(name).order, kNodeOrder) << name;
