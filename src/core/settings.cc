@@ -168,9 +168,10 @@ std::vector<Entry> entries_of_lanes() {
       bytes("POLYPATH_COLLECTIVE_SCRATCH", &Settings::collective_scratch, 1_MiB, 64_GiB,
             "most scratch memory of a GPU for collectives, made when one first needs it: the more, "
             "the larger the pieces that a message goes in"),
-      number("POLYPATH_COLLECTIVE_MULTIPROCESSORS", &Settings::collective_multiprocessors, 0, 128,
-             "most multiprocessors that a kernel of a long collective takes; 0 = 64, which leave room "
-             "for others; 128 are faster where a GPU does nothing else"),
+      number(
+          "POLYPATH_COLLECTIVE_MULTIPROCESSORS", &Settings::collective_multiprocessors, 0, 128,
+          "most multiprocessors that a kernel of a long collective takes; 0 = 64, which leave room "
+          "for others; 128 are faster where a GPU does nothing else"),
       flag("POLYPATH_MPI", &Settings::mpi,
            "0 = under 'polypath run', all collective calls of MPI are MPI's"),
       flag("POLYPATH_MPI_NODES", &Settings::mpi_nodes,

@@ -137,6 +137,16 @@ TEST(Discover, TheMachineCanBePlannedOn) {
   EXPECT_GT(plan->native_predicted / plan->predicted, 1.5);
 }
 
+// As two GPUs write together on every computer measured (results/h200x4/nvbandwidth.json).
+TEST(Discover, TheHostIsWrittenAtTheRateOfTwoGpus) {
+  const Machine machine = machine_of(behind_a_switch());
+  Planner planner(machine, {});
+
+  const auto plan = planner.plan(machine.find_place("gpu0"), machine.find_place("host0"), 512_MiB);
+
+  EXPECT_GT(plan->native_predicted / plan->predicted, 1.8);
+}
+
 TEST(Discover, NoGpusIsAnErrorInWords) {
   Computer computer;
   computer.problem = "there is no NVIDIA driver";

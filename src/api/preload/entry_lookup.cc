@@ -17,7 +17,7 @@ bool wants_own_stream(std::uint64_t flags, bool otherwise) {
 
 Result replaced(Result result, const char* name, void** function, int version, bool own_stream) {
   if (result == cuda::kSuccess && function != nullptr)
-    *function = replacement_for_request(name, version, own_stream, *function);
+    *function = replacement_for_request(name, version, own_stream, *function, driver_lacks);
   return result;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the program has found out about its streams by calls of its own: those that are idle have no
-// transfer in flight, whatever was predicted.
+// Streams that the program has found idle by calls of its own: no transfer is in flight in them,
+// though one was predicted to be.
 
 #include <optional>
 

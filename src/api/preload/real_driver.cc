@@ -82,6 +82,10 @@ void* real_symbol(const char* name) {
   return driver == nullptr ? nullptr : system_lookup()(driver, name);
 }
 
+bool driver_lacks(const char* name) {
+  return driver_library() != nullptr && real_symbol(name) == nullptr;
+}
+
 namespace {
 
 using AskPointer = Result (*)(unsigned, int*, void**, DevicePointer);

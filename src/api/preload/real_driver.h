@@ -20,6 +20,8 @@ Lookup system_lookup();
 
 /// The real driver's function `name`; null if it has no such function or is not in the process.
 void* real_symbol(const char* name);
+/// True of a driver that is in the process and has no such function.
+bool driver_lacks(const char* name);
 
 /// True of memory that the driver does not know. Asks without what the planner's driver needs,
 /// which is looked up in the background.

@@ -82,12 +82,14 @@ void* replacement_for_symbol(const char* name, void* real) {
   return known != nullptr && real != nullptr && real == real_symbol(name) ? known->function : real;
 }
 
-// The newest form that the version knows.
-void* replacement_for_request(const char* name, int version, bool own_stream, void* real) {
+// The newest form that both the version and the driver know.
+void* replacement_for_request(const char* name, int version, bool own_stream, void* real,
+                              Lacks lacks) {
   if (name == nullptr || real == nullptr || version >= kFirstUnknownVersion) return real;
   const KnownFunction* best = nullptr;
   for (const KnownFunction& known : kKnownFunctions)
-    if (answers(known, name, version, own_stream) && (best == nullptr || known.since > best->since))
+    if (answers(known, name, version, own_stream) &&
+        (best == nullptr || known.since > best->since) && !lacks(known.symbol))
       best = &known;
   return best == nullptr ? real : best->function;
 }

@@ -16,9 +16,14 @@ void* our_function(const char* name);
 /// Ours for the exported symbol `name`, if that is what `real` is in the driver; else `real`.
 void* replacement_for_symbol(const char* name, void* real);
 
+/// Whether the driver has no function of that symbol.
+using Lacks = bool (*)(const char* symbol);
+
 /// Ours for what cuGetProcAddress has answered with, if it is known to have the same form: the
 /// function asked for is in our list, for this version and kind of default stream. Else `real`.
-void* replacement_for_request(const char* name, int version, bool own_stream, void* real);
+/// Forms that the driver lacks are none: an older driver has answered with an older form.
+void* replacement_for_request(const char* name, int version, bool own_stream, void* real,
+                              Lacks lacks);
 
 /// True if dlsym is asked for a name that may have to be replaced. Costs a comparison of two
 /// letters for nearly every name there is.

@@ -1,7 +1,8 @@
 // All-reduce as `twoshot` does it, but copies send the results on: a kernel per GPU reduces its
 // part of what comes, and then each gives its part to all. Of a message of S bytes each of n ranks
 // sends (n−1)/n·S by its kernel and as much by copies, which carry more over NVLink than kernels do
-// (375 to 387 GB/s and 342 at most of four H200s at once, results/h200x4/sending.json).
+// (of four H200s that send to each other at once 375 to 387 GB/s, kernels 311 to 354,
+// results/h200x4/sending.json).
 
 #include <algorithm>
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "api/preload/driver_functions.h"
 
 namespace polypath::preload::symbol_lookup_test {
@@ -13,8 +15,11 @@ namespace {
 int answer;
 void* const kReal = &answer;
 
+bool lacks_nothing(const char*) { return false; }
+bool lacks_newest(const char* symbol) { return std::strcmp(symbol, "cuCtxSynchronize_v2") == 0; }
+
 void* asked(const char* name, int version, bool own_stream = false) {
-  return replacement_for_request(name, version, own_stream, kReal);
+  return replacement_for_request(name, version, own_stream, kReal, lacks_nothing);
 }
 
 template <class Function>
@@ -47,6 +52,11 @@ TEST(RequestedFunctions, HaveTheFormOfTheVersionAskedFor) {
   EXPECT_EQ(asked("cuGetProcAddress", 12000), ours(&cuGetProcAddress_v2));
 }
 
+TEST(RequestedFunctions, HaveTheFormThatAnOlderDriverHas) {
+  EXPECT_EQ(replacement_for_request("cuCtxSynchronize", 13000, false, kReal, lacks_newest),
+            ours(&cuCtxSynchronize));
+}
+
 // 32-bit forms before, unknown ones after.
 TEST(RequestedFunctions, OfOtherVersionsAreTheDrivers) {
   EXPECT_EQ(asked("cuMemcpyDtoDAsync", 3000), kReal);
@@ -62,7 +72,7 @@ TEST(RequestedFunctions, ThatAreNotInOurListAreTheDrivers) {
 }
 
 TEST(RequestedFunctions, ThatTheDriverDoesNotHaveStayMissing) {
-  EXPECT_EQ(replacement_for_request("cuMemcpy", 4000, false, nullptr), nullptr);
+  EXPECT_EQ(replacement_for_request("cuMemcpy", 4000, false, nullptr, lacks_nothing), nullptr);
   EXPECT_EQ(replacement_for_symbol("cuMemcpy", nullptr), nullptr);
 }
 
