@@ -90,7 +90,8 @@ Kernel mail_kernel(MailUse use, MailWay way) {
           .image = std::string(kernel_image(in_lines ? "mail" : "parcels")),
           .on_host = mail_before_exchange(use, way),
           .after_exchange = mail_after_exchange(use, way),
-          .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
+          .parameters = sizeof(MailParameters) / sizeof(std::uint64_t),
+          .shared_bytes = in_lines ? 0 : kParcelSharedBytes};
 }
 
 std::optional<MailKind> mail_kind_of(std::string_view name) {

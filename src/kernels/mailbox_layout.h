@@ -128,6 +128,9 @@ POLYPATH_ON_BOTH constexpr std::uint64_t parcels_of(std::uint64_t message, std::
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block at most
 inline constexpr unsigned kParcelThreads = 512;
+/// Shared memory of a block that sends in chunks: a ring of them, and one for each warp that takes
+/// in what comes.
+inline constexpr unsigned kParcelSharedBytes = 224 << 10;
 inline constexpr unsigned kThreadsOfLine = 8;
 
 }  // namespace polypath
