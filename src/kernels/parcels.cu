@@ -42,25 +42,34 @@ using Step = polypath::LapStep;
 
 constexpr unsigned kWarps = polypath::kParcelThreads / kThreadsOfWarp;
 constexpr unsigned kSendingWarps = 4;
+// More blocks are as fast by loads and stores, and begin sooner.
+constexpr unsigned kMostBlocksInChunks = 32;
 // Of what is sent in chunks: one thread of a warp loads, one of the other one stores.
 constexpr unsigned kWarpsOfChunks = 2;
 constexpr unsigned kMostTakingWarps = kWarps - kWarpsOfChunks - 2;
 static_assert(kChunks * kChunk + kMostTakingWarps * kOwnChunk == polypath::kParcelSharedBytes);
 
 // One call as one block sees it. Blocks are numbered as they start: the first ones of all ranks
-// wait for each other, and those that find no room for none of them. In the second phase, if there
-// is one, each rank sends all others what it has made in the first one.
+// wait for each other, and those that find no room, or that the ranks do without, for none of them.
+// In the second phase, if there is one, each rank sends all others what it has made in the first
+// one.
 class Parcels {
  public:
-  __device__ explicit Parcels(const MailParameters& of, unsigned phases)
-      : of_(of), laps_(polypath::Laps::of(parcels_of(of.bytes, of.parcel), of.slots, gridDim.x)) {
-    laps_.first = polypath::gpu::begin_call(of);
-    laps_.block = polypath::gpu::number_of_block(of);
+  __device__ explicit Parcels(const MailParameters& of, unsigned phases) : of_(of) {
+    const polypath::gpu::Start found = polypath::gpu::start(of);
+    const unsigned working = found.working > 0 ? found.working : gridDim.x;
+    turn_ = found.turn;
+    laps_ = polypath::Laps::of(parcels_of(of.bytes, of.parcel), of.slots,
+                               working < gridDim.x ? working : gridDim.x);
+    laps_.first = found.first_lap;
+    laps_.block = found.number;
     laps_.phases = phases;
     laps_.alternate = of.root != polypath::kEveryRank;
   }
 
   [[nodiscard]] __device__ const polypath::Laps& laps() const { return laps_; }
+  // Blocks beyond those that all ranks agree on have nothing to do.
+  [[nodiscard]] __device__ bool works() const { return laps_.block < laps_.blocks; }
   [[nodiscard]] __device__ std::uint64_t begin(const Step& step) const {
     return step.parcel * of_.parcel;
   }
@@ -130,6 +139,27 @@ class Parcels {
                    "r"(step.lap)
                    : "memory");
   }
+  // One thread for each rank, before it first says something. Blocks that do not start where others
+  // do have to wait for other work of the GPU: few do the next call then, so that this goes on.
+  __device__ void wish(unsigned own, bool can_be_few) const {
+    if (own >= of_.ranks) return;
+    const bool others_wait = *polypath::gpu::head(of_, polypath::kMailStarted) < gridDim.x;
+    const std::uint64_t to = (of_.rank + 1 + own) % of_.ranks;
+    *reinterpret_cast<volatile std::uint32_t*>(of_.mailboxes[to] +
+                                               polypath::wish_at(turn_, of_.rank)) =
+        can_be_few && others_wait ? polypath::few_blocks(of_.ranks) : polypath::kAllBlocks;
+  }
+  // By the warp that has seen what all ranks wish: as few blocks as any of them does.
+  __device__ void agree(unsigned own) const {
+    unsigned fewest = polypath::kAllBlocks;
+    if (own < of_.ranks) fewest = *polypath::gpu::head(of_, polypath::wish_at(turn_, own));
+    for (unsigned distance = kThreadsOfWarp / 2; distance > 0; distance /= 2) {
+      const unsigned other = __shfl_xor_sync(~0U, fewest, distance);
+      if (other < fewest) fewest = other;
+    }
+    if (own == 0)
+      *polypath::gpu::head(of_, polypath::kMailWorking + (turn_ + 1) % 2 * sizeof(fewest)) = fewest;
+  }
   // One thread for each rank.
   __device__ void watch(unsigned own, const Step& step) const {
     const std::uint64_t from = (of_.rank + 1 + own) % of_.ranks;
@@ -164,6 +194,7 @@ class Parcels {
   }
 
   const MailParameters& of_;
+  std::uint32_t turn_;
   polypath::Laps laps_;
 };
 
@@ -287,16 +318,20 @@ template <class Take>
 __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
   extern __shared__ __align__(128) char chunks[];
   __shared__ polypath::gpu::Ring ring;
-  __shared__ unsigned counts[3][kWarps];
+  __shared__ unsigned counts[4][kWarps];
   __shared__ std::uint64_t barriers[kWarps];
-  if (threadIdx.x < 3 * kWarps) counts[threadIdx.x / kWarps][threadIdx.x % kWarps] = 0;
+  if (!parcels.works()) return polypath::gpu::finish_call(of, parcels.laps().count());
+  if (threadIdx.x < 4 * kWarps) counts[threadIdx.x / kWarps][threadIdx.x % kWarps] = 0;
   if (threadIdx.x < kWarps) polypath::gpu::begin_barrier(barriers[threadIdx.x]);
   if (threadIdx.x == 0) ring.begin();
-  const Roles roles{can_send_in_chunks(of)};
+  const bool can_be_few = can_send_in_chunks(of);
+  const Roles roles{can_be_few && parcels.laps().blocks <= kMostBlocksInChunks};
   __syncthreads();
   const Counts sent(counts[0], roles.in_chunks ? 1 : roles.sending());
   const Counts arrived(counts[1], 1);
   const Counts taken(counts[2], roles.taking());
+  const Counts wished(counts[3], 1);
+  const bool agrees = parcels.laps().block == 0;
   const unsigned lane = threadIdx.x % kThreadsOfWarp;
   if (roles.warp < roles.sending()) {
     if (!roles.in_chunks)
@@ -306,12 +341,20 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
   } else if (roles.warp == roles.saying()) {
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
+      if (step.number == 1 && agrees) {
+        parcels.wish(lane, can_be_few);
+        wished.note({kThreadsOfWarp, lane});
+      }
       parcels.say(lane, step);
     });
   } else if (roles.warp == roles.watching()) {
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
       parcels.watch(lane, step);
+      if (step.number == 1 && agrees) {
+        wished.await(1);
+        parcels.agree(lane);
+      }
       if (roles.in_chunks) polypath::gpu::order_with_copies();
       arrived.note({kThreadsOfWarp, lane});
     });
