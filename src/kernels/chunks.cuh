@@ -41,6 +41,7 @@ __device__ inline void order_with_copies() {
 #endif
 }
 
+// By threads that pass a barrier of the block afterwards, as all do that use it.
 __device__ inline void begin_barrier(std::uint64_t& barrier) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(in_shared(&barrier)) : "memory");
@@ -97,10 +98,10 @@ struct Ring {
   std::uint64_t full[kChunks];  // the next chunk there has come
   std::uint64_t free[kChunks];  // the last one there has left
 
-  // By one thread, before a barrier of the block.
+  // By all threads of the block, before a barrier of it.
   __device__ void begin() {
-    for (std::uint64_t& barrier : full) begin_barrier(barrier);
-    for (std::uint64_t& barrier : free) begin_barrier(barrier);
+    if (threadIdx.x < kChunks) begin_barrier(full[threadIdx.x]);
+    else if (threadIdx.x < 2 * kChunks) begin_barrier(free[threadIdx.x - kChunks]);
   }
 };
 

@@ -148,7 +148,7 @@ inline constexpr unsigned kParcelThreads = 512;
 /// in what comes.
 inline constexpr unsigned kParcelSharedBytes = 224 << 10;
 /// So many blocks do the work where they send in chunks and a GPU has other work: see parcels.cu.
-POLYPATH_ON_BOTH constexpr unsigned few_blocks(std::uint64_t ranks) { return ranks > 2 ? 16 : 24; }
+POLYPATH_ON_BOTH constexpr unsigned few_blocks(std::uint64_t ranks) { return ranks > 2 ? 16 : 32; }
 inline constexpr unsigned kThreadsOfLine = 8;
 
 }  // namespace polypath

@@ -139,8 +139,8 @@ class Parcels {
                    "r"(step.lap)
                    : "memory");
   }
-  // One thread for each rank, before it first says something. Blocks that do not start where others
-  // do have to wait for other work of the GPU: few do the next call then, so that this goes on.
+  // One thread for each rank, before it says something. Blocks that have not started by then have
+  // to wait for other work of the GPU: few do the next call, so that this goes on.
   __device__ void wish(unsigned own, bool can_be_few) const {
     if (own >= of_.ranks) return;
     const bool others_wait = *polypath::gpu::head(of_, polypath::kMailStarted) < gridDim.x;
@@ -322,16 +322,19 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
   __shared__ std::uint64_t barriers[kWarps];
   if (!parcels.works()) return polypath::gpu::finish_call(of, parcels.laps().count());
   if (threadIdx.x < 4 * kWarps) counts[threadIdx.x / kWarps][threadIdx.x % kWarps] = 0;
-  if (threadIdx.x < kWarps) polypath::gpu::begin_barrier(barriers[threadIdx.x]);
-  if (threadIdx.x == 0) ring.begin();
   const bool can_be_few = can_send_in_chunks(of);
   const Roles roles{can_be_few && parcels.laps().blocks <= kMostBlocksInChunks};
+  if (roles.in_chunks) {
+    ring.begin();
+    if (threadIdx.x < kWarps) polypath::gpu::begin_barrier(barriers[threadIdx.x]);
+  }
   __syncthreads();
   const Counts sent(counts[0], roles.in_chunks ? 1 : roles.sending());
   const Counts arrived(counts[1], 1);
   const Counts taken(counts[2], roles.taking());
   const Counts wished(counts[3], 1);
-  const bool agrees = parcels.laps().block == 0;
+  // In the second step, which waits for nothing where there are more.
+  const unsigned agreeing = parcels.laps().block > 0 ? 0 : parcels.laps().steps() > 1 ? 2 : 1;
   const unsigned lane = threadIdx.x % kThreadsOfWarp;
   if (roles.warp < roles.sending()) {
     if (!roles.in_chunks)
@@ -341,7 +344,7 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
   } else if (roles.warp == roles.saying()) {
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
-      if (step.number == 1 && agrees) {
+      if (step.number == agreeing) {
         parcels.wish(lane, can_be_few);
         wished.note({kThreadsOfWarp, lane});
       }
@@ -351,7 +354,7 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
       parcels.watch(lane, step);
-      if (step.number == 1 && agrees) {
+      if (step.number == agreeing) {
         wished.await(1);
         parcels.agree(lane);
       }
