@@ -57,7 +57,7 @@ __device__ inline Start start(const MailParameters& of) {
   __shared__ Start found;
   if (threadIdx.x == 0) {
     const std::uint32_t calls = *head(of, kMailCalls), turn = *head(of, kMailTurns);
-    const std::uint32_t even = *head(of, kMailWorking), odd = *head(of, kMailWorking + 4);
+    const std::uint32_t even = *head(of, working_at(0)), odd = *head(of, working_at(1));
     const std::uint32_t number = atomicAdd(const_cast<std::uint32_t*>(head(of, kMailStarted)), 1);
     found = {calls + 1, turn, turn % 2 == 0 ? even : odd, number};
   }

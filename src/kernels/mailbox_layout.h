@@ -52,12 +52,17 @@ enum MailHead : std::uint64_t {
 inline constexpr std::uint32_t kAllBlocks = ~std::uint32_t{0};  ///< as a wish
 /// Wishes for the next call are kept for so many calls: a rank may be one call ahead of another
 /// one.
-inline constexpr std::uint64_t kMailWishTurns = 4;
+inline constexpr std::uint64_t kMailWishTurns = 2;
 /// Where a rank's wish lies that it has in that turn, in each rank's head.
 POLYPATH_ON_BOTH constexpr std::uint64_t wish_at(std::uint32_t turn, std::uint64_t rank) {
   return kMailWishes + (turn % kMailWishTurns * kMostMailRanks + rank) * sizeof(std::uint32_t);
 }
 static_assert(wish_at(kMailWishTurns - 1, kMostMailRanks) <= kMailBoxes);
+/// Where a rank keeps how many blocks do that turn's work. Blocks that start late still find it
+/// when those before them agree on the next one.
+POLYPATH_ON_BOTH constexpr std::uint64_t working_at(std::uint32_t turn) {
+  return kMailWorking + turn % 2 * sizeof(std::uint32_t);
+}
 
 POLYPATH_ON_BOTH constexpr std::uint64_t divided_up(std::uint64_t bytes, std::uint64_t parts) {
   return (bytes + parts - 1) / parts;

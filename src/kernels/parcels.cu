@@ -157,8 +157,7 @@ class Parcels {
       const unsigned other = __shfl_xor_sync(~0U, fewest, distance);
       if (other < fewest) fewest = other;
     }
-    if (own == 0)
-      *polypath::gpu::head(of_, polypath::kMailWorking + (turn_ + 1) % 2 * sizeof(fewest)) = fewest;
+    if (own == 0) *polypath::gpu::head(of_, polypath::working_at(turn_ + 1)) = fewest;
   }
   // One thread for each rank.
   __device__ void watch(unsigned own, const Step& step) const {
