@@ -1,11 +1,13 @@
 """Calls collectives again and again on this computer's GPUs and compares every element.
 
 Usage: check_collectives.py [--seconds 60] [--seed 1] [--only alltoall allreduce] [--sizes 16M 1M]
+                            [--beside-products]
 
 One process per GPU. Each round draws a collective, a size and whether one tensor is input and
 output, allocates new tensors, calls it six times eagerly, and every second round replays it three
 times as a captured graph, each time with other values. What is wrong once in thousands of calls is
-seen here and in no test of single calls.
+seen here and in no test of single calls. Beside products every second call has matrices multiplied
+on another stream, so that the blocks that do its work are few, or many again.
 Prints a line per collective and size; exit status 1 if one element was wrong.
 """
 
@@ -33,13 +35,37 @@ SHIFTS = {"K": 10, "M": 20, "G": 30}
 Counts = collections.Counter[tuple[str, int, bool]]  # collective, bytes, whether it was wrong
 
 
+class Products:
+    """Matrices that are multiplied beside every second call."""
+
+    def __init__(self) -> None:
+        self.stream = torch.cuda.Stream()
+        self.matrix = torch.ones(8192, 8192, dtype=torch.bfloat16, device="cuda")
+        self.product = torch.empty_like(self.matrix)
+        self.calls = 0
+
+    def keep_busy(self) -> None:
+        """Enqueue a product if it is a call's turn."""
+        self.calls += 1
+        if self.calls % 2 == 0:
+            with torch.cuda.stream(self.stream):
+                torch.matmul(self.matrix, self.matrix, out=self.product)
+
+
 class Round:
     """One drawn collective on new memory, the same at all ranks."""
 
     def __init__(
-        self, ends: polypath.Collectives, kind: str, size: int, seed: int, *, in_place: bool
+        self,
+        ends: polypath.Collectives,
+        kind: str,
+        size: int,
+        seed: int,
+        *,
+        in_place: bool,
+        beside: Products | None,
     ) -> None:
-        self.ends, self.kind, self.seed = ends, kind, seed
+        self.ends, self.kind, self.seed, self.beside = ends, kind, seed, beside
         self.elements = size // 4 // ends.size * ends.size
         part = self.elements // ends.size
         self.given = self._empty(part if kind == "allgather" else self.elements)
@@ -84,6 +110,8 @@ class Round:
         """Run it with that call's values."""
         self.taken.fill_(-1)
         self.given.copy_(self.values(self.ends.rank, call))
+        if self.beside:
+            self.beside.keep_busy()
         run()
         return torch.equal(self.taken, self.expected(call))
 
@@ -123,11 +151,12 @@ def play(ends: polypath.Collectives, options: argparse.Namespace) -> Counts:
     """Play rounds for as long as rank 0 says; return what came of the calls."""
     draw, counts = random.Random(options.seed), Counts()
     end, number = time.perf_counter() + options.seconds, 0
+    beside = Products() if options.beside_products else None
     while goes_on(time.perf_counter() < end, every=number % 8 == 0):
         kind, size = draw.choice(options.only), draw.choice(options.sizes)
         number += 1
         seed, in_place = options.seed * 100_000 + number, draw.random() < 0.5
-        played = Round(ends, kind, size, seed, in_place=in_place)
+        played = Round(ends, kind, size, seed, in_place=in_place, beside=beside)
         for right in played.outcomes(captures=number % 2 == 0):
             counts[kind, size, not right] += 1
     return counts
@@ -165,6 +194,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
     parser.add_argument("--only", nargs="+", choices=COLLECTIVES, default=COLLECTIVES)
     parser.add_argument("--sizes", nargs="+", type=bytes_of, default=SIZES)
+    parser.add_argument("--beside-products", action="store_true")
     return parser.parse_args()
 
 
