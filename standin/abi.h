@@ -77,8 +77,7 @@ inline const StreamPointer kPerThreadStream = reinterpret_cast<StreamPointer>(2)
 
 // CUdevice_attribute, CUpointer_attribute and others stand where they are answered.
 constexpr int kDriverVersion = 13000;
-constexpr Device kInvalidOrdinal = -2;          // CU_DEVICE_INVALID
-constexpr int kSharedBytesOfBlock = 227 << 10;  // at most
+constexpr Device kInvalidOrdinal = -2;  // CU_DEVICE_INVALID
 
 /// CUipcMemHandle
 struct IpcHandle {

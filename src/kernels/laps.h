@@ -40,8 +40,6 @@ struct Laps {
   }
 
   [[nodiscard]] POLYPATH_ON_BOTH constexpr std::uint32_t count() const { return phases * in_phase; }
-  /// Of this block.
-  [[nodiscard]] POLYPATH_ON_BOTH constexpr std::uint32_t steps() const { return rows * count(); }
 
   /// Laps are equally long: where a message has no parcel any more, its flag goes. So a call that
   /// is over says that all others have taken in what was in the lap before its last one, where the

@@ -90,8 +90,7 @@ Kernel mail_kernel(MailUse use, MailWay way) {
           .image = std::string(kernel_image(in_lines ? "mail" : "parcels")),
           .on_host = mail_before_exchange(use, way),
           .after_exchange = mail_after_exchange(use, way),
-          .parameters = sizeof(MailParameters) / sizeof(std::uint64_t),
-          .shared_bytes = in_lines ? 0 : kParcelSharedBytes};
+          .parameters = sizeof(MailParameters) / sizeof(std::uint64_t)};
 }
 
 std::optional<MailKind> mail_kind_of(std::string_view name) {

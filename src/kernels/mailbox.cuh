@@ -44,25 +44,13 @@ __device__ inline std::uint32_t begin_call(const MailParameters& of) {
   return calls;
 }
 
-// What a block finds when it starts.
-struct Start {
-  std::uint32_t first_lap;
-  std::uint32_t turn;
-  std::uint32_t working;  // as MailHead has it
-  std::uint32_t number;   // of the block, in the order in which they start
-};
-
-// All threads of a block call it together.
-__device__ inline Start start(const MailParameters& of) {
-  __shared__ Start found;
-  if (threadIdx.x == 0) {
-    const std::uint32_t calls = *head(of, kMailCalls), turn = *head(of, kMailTurns);
-    const std::uint32_t even = *head(of, working_at(0)), odd = *head(of, working_at(1));
-    const std::uint32_t number = atomicAdd(const_cast<std::uint32_t*>(head(of, kMailStarted)), 1);
-    found = {calls + 1, turn, turn % 2 == 0 ? even : odd, number};
-  }
+// Which of the blocks it is, in the order in which they start. All threads of a block call it
+// together.
+__device__ inline std::uint32_t number_of_block(const MailParameters& of) {
+  __shared__ std::uint32_t number;
+  if (threadIdx.x == 0) number = atomicAdd(const_cast<std::uint32_t*>(head(of, kMailStarted)), 1);
   __syncthreads();
-  return found;
+  return number;
 }
 
 // The last block to be done counts the call's laps.
@@ -74,7 +62,6 @@ __device__ inline void finish_call(const MailParameters& of, std::uint32_t laps 
   if (atomicAdd(finished, 1) != gridDim.x - 1) return;
   *finished = 0;
   *head(of, kMailStarted) = 0;
-  ++*head(of, kMailTurns);
   __threadfence();
   *head(of, kMailCalls) += laps;
 }

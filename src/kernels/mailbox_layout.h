@@ -21,9 +21,6 @@
 // empty. Within a call that holds of each block by itself: it has the same parcels of all messages,
 // as blocks of that number have on all ranks, and it sends a parcel of a lap once it has taken in
 // the one in its place of the lap before. A mailbox has messages of one way alone.
-//
-// In each call the ranks also write to each other how many blocks of parcels they **wish** for in
-// the next one. All have all wishes then, and the fewest blocks do the work.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,28 +38,10 @@ enum MailHead : std::uint64_t {
   kMailCalls = 0,       ///< 32 bits: laps that are done
   kMailFinished = 4,    ///< 32 bits: blocks of the present one that are
   kMailStarted = 8,     ///< 32 bits: blocks of it that have started, where they are counted
-  kMailTurns = 12,      ///< 32 bits: calls that are done
-  kMailWorking = 16,    ///< twice 32 bits: blocks that do the work of even and of odd turns; 0: all
   kMailAbandoned = 64,  ///< 32 bits: not 0 once kernels must not wait any more
   kMailBells = 128,     ///< of simulated kernels: 2 x kMostMailRanks words of 32 bits
-  kMailWishes = 256,    ///< kMailWishTurns x kMostMailRanks words of 32 bits, written by the ranks
   kMailBoxes = 4096     ///< where the boxes begin
 };
-
-inline constexpr std::uint32_t kAllBlocks = ~std::uint32_t{0};  ///< as a wish
-/// Wishes for the next call are kept for so many calls: a rank may be one call ahead of another
-/// one.
-inline constexpr std::uint64_t kMailWishTurns = 2;
-/// Where a rank's wish lies that it has in that turn, in each rank's head.
-POLYPATH_ON_BOTH constexpr std::uint64_t wish_at(std::uint32_t turn, std::uint64_t rank) {
-  return kMailWishes + (turn % kMailWishTurns * kMostMailRanks + rank) * sizeof(std::uint32_t);
-}
-static_assert(wish_at(kMailWishTurns - 1, kMostMailRanks) <= kMailBoxes);
-/// Where a rank keeps how many blocks do that turn's work. Blocks that start late still find it
-/// when those before them agree on the next one.
-POLYPATH_ON_BOTH constexpr std::uint64_t working_at(std::uint32_t turn) {
-  return kMailWorking + turn % 2 * sizeof(std::uint32_t);
-}
 
 POLYPATH_ON_BOTH constexpr std::uint64_t divided_up(std::uint64_t bytes, std::uint64_t parts) {
   return (bytes + parts - 1) / parts;
@@ -149,11 +128,6 @@ POLYPATH_ON_BOTH constexpr std::uint64_t parcels_of(std::uint64_t message, std::
 
 inline constexpr unsigned kMailThreads = 512;  ///< of a block at most
 inline constexpr unsigned kParcelThreads = 512;
-/// Shared memory of a block that sends in chunks: a ring of them, and one for each warp that takes
-/// in what comes.
-inline constexpr unsigned kParcelSharedBytes = 224 << 10;
-/// So many blocks do the work where they send in chunks and a GPU has other work: see parcels.cu.
-POLYPATH_ON_BOTH constexpr unsigned few_blocks(std::uint64_t ranks) { return ranks > 2 ? 16 : 32; }
 inline constexpr unsigned kThreadsOfLine = 8;
 
 }  // namespace polypath

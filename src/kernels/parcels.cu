@@ -1,20 +1,14 @@
 // The same as mail.cu in parcels, for messages that links are long busy with: see mailbox_layout.h.
 //
-// Of a block some warps send, one says what has been sent, one watches what comes, and the others
+// Of a block four warps send, one says what has been sent, one watches what comes, and the others
 // take that in. Senders do not wait for arrivals within a lap. Two H100s send each other 64 MiB in
 // 191 us without receiving them, in 195 us while receiving, and in 239 us at best if the same warps
 // send and receive in turn (results/h100x2/parcels.json).
-//
-// Four warps send by loads and stores, or, where all lies at multiples of 16 bytes and the GPU can,
-// two threads in chunks (chunks.cuh): so 16 blocks reach on four H200s 0.9 of what 64 do, where
-// they else reach half of it (results/h200x4/chunks.json).
 
-#include "kernels/chunks.cuh"
 #include "kernels/element.cuh"
 #include "kernels/laps.h"
 #include "kernels/mailbox.cuh"
 #include "kernels/message_words.cuh"
-#include "kernels/progress.cuh"
 #include "kernels/reduce_layout.h"
 
 namespace {
@@ -26,50 +20,36 @@ using polypath::parcels_of;
 using polypath::part_number;
 using polypath::shared_bytes;
 
-using polypath::gpu::Counts;
+constexpr unsigned kThreadsOfWarp = 32;
+constexpr unsigned kSendingWarps = 4;
+constexpr unsigned kSending = kSendingWarps * kThreadsOfWarp;  // threads, as those that follow
+constexpr unsigned kSaying = kThreadsOfWarp;
+constexpr unsigned kWatching = kThreadsOfWarp;
+constexpr unsigned kTaking = polypath::kParcelThreads - kSending - kSaying - kWatching;
+constexpr unsigned kTakingWarps = kTaking / kThreadsOfWarp;
+
 using polypath::gpu::for_words;
-using polypath::gpu::kChunk;
-using polypath::gpu::kChunkAlignment;
-using polypath::gpu::kChunks;
 using polypath::gpu::kInFlight;
-using polypath::gpu::kOwnChunk;
-using polypath::gpu::kThreadsOfWarp;
 using polypath::gpu::Message;
 using polypath::gpu::move;
 using polypath::gpu::Team;
 using polypath::gpu::Words;
 using Step = polypath::LapStep;
 
-constexpr unsigned kWarps = polypath::kParcelThreads / kThreadsOfWarp;
-constexpr unsigned kSendingWarps = 4;
-// More blocks are as fast by loads and stores, and begin sooner.
-constexpr unsigned kMostBlocksInChunks = 32;
-// Of what is sent in chunks: one thread of a warp loads, one of the other one stores.
-constexpr unsigned kWarpsOfChunks = 2;
-constexpr unsigned kMostTakingWarps = kWarps - kWarpsOfChunks - 2;
-static_assert(kChunks * kChunk + kMostTakingWarps * kOwnChunk == polypath::kParcelSharedBytes);
-
 // One call as one block sees it. Blocks are numbered as they start: the first ones of all ranks
-// wait for each other, and those that find no room, or that the ranks do without, for none of them.
-// In the second phase, if there is one, each rank sends all others what it has made in the first
-// one.
+// wait for each other, and those that find no room for none of them. In the second phase, if there
+// is one, each rank sends all others what it has made in the first one.
 class Parcels {
  public:
-  __device__ explicit Parcels(const MailParameters& of, unsigned phases) : of_(of) {
-    const polypath::gpu::Start found = polypath::gpu::start(of);
-    const unsigned working = found.working > 0 ? found.working : gridDim.x;
-    turn_ = found.turn;
-    laps_ = polypath::Laps::of(parcels_of(of.bytes, of.parcel), of.slots,
-                               working < gridDim.x ? working : gridDim.x);
-    laps_.first = found.first_lap;
-    laps_.block = found.number;
+  __device__ explicit Parcels(const MailParameters& of, unsigned phases)
+      : of_(of), laps_(polypath::Laps::of(parcels_of(of.bytes, of.parcel), of.slots, gridDim.x)) {
+    laps_.first = polypath::gpu::begin_call(of);
+    laps_.block = polypath::gpu::number_of_block(of);
     laps_.phases = phases;
     laps_.alternate = of.root != polypath::kEveryRank;
   }
 
   [[nodiscard]] __device__ const polypath::Laps& laps() const { return laps_; }
-  // Blocks beyond those that all ranks agree on have nothing to do.
-  [[nodiscard]] __device__ bool works() const { return laps_.block < laps_.blocks; }
   [[nodiscard]] __device__ std::uint64_t begin(const Step& step) const {
     return step.parcel * of_.parcel;
   }
@@ -112,25 +92,6 @@ class Parcels {
       move(team, begin(step), end(step, message.bytes), message, there);
     }
   }
-  // The same in chunks: `what(from, to, bytes)` for each of them. The last one of a message may be
-  // up to 15 bytes longer, which lie before the next multiple of 16 and after the message in the
-  // box.
-  template <class Do>
-  __device__ void for_chunks(const Step& step, Do what) const {
-    for (std::uint64_t distance = 1; distance < of_.ranks; ++distance) {
-      const std::uint64_t to = (of_.rank + distance) % of_.ranks;
-      const Message message = sent(step, to);
-      const std::uint64_t last = end(step, message.bytes);
-      if (last <= begin(step)) continue;
-      auto left = static_cast<unsigned>((last - begin(step) + kChunkAlignment - 1) /
-                                        kChunkAlignment * kChunkAlignment);
-      const char* from = message.begin + begin(step);
-      char* there = parcels_in(step, to, of_.rank) + begin(step);
-      for (; left > kChunk; left -= kChunk, from += kChunk, there += kChunk)
-        what(from, there, static_cast<unsigned>(kChunk));
-      what(from, there, left);
-    }
-  }
   // One thread for each rank. Its flag is seen after all that the thread has seen.
   __device__ void say(unsigned own, const Step& step) const {
     const std::uint64_t to = (of_.rank + 1 + own) % of_.ranks;
@@ -138,26 +99,6 @@ class Parcels {
       asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag(step, to, of_.rank)),
                    "r"(step.lap)
                    : "memory");
-  }
-  // One thread for each rank, before it says something. Blocks that have not started by then have
-  // to wait for other work of the GPU: few do the next call, so that this goes on.
-  __device__ void wish(unsigned own, bool can_be_few) const {
-    if (own >= of_.ranks) return;
-    const bool others_wait = *polypath::gpu::head(of_, polypath::kMailStarted) < gridDim.x;
-    const std::uint64_t to = (of_.rank + 1 + own) % of_.ranks;
-    *reinterpret_cast<volatile std::uint32_t*>(of_.mailboxes[to] +
-                                               polypath::wish_at(turn_, of_.rank)) =
-        can_be_few && others_wait ? polypath::few_blocks(of_.ranks) : polypath::kAllBlocks;
-  }
-  // By the warp that has seen what all ranks wish: as few blocks as any of them does.
-  __device__ void agree(unsigned own) const {
-    unsigned fewest = polypath::kAllBlocks;
-    if (own < of_.ranks) fewest = *polypath::gpu::head(of_, polypath::wish_at(turn_, own));
-    for (unsigned distance = kThreadsOfWarp / 2; distance > 0; distance /= 2) {
-      const unsigned other = __shfl_xor_sync(~0U, fewest, distance);
-      if (other < fewest) fewest = other;
-    }
-    if (own == 0) *polypath::gpu::head(of_, polypath::working_at(turn_ + 1)) = fewest;
   }
   // One thread for each rank.
   __device__ void watch(unsigned own, const Step& step) const {
@@ -193,120 +134,51 @@ class Parcels {
   }
 
   const MailParameters& of_;
-  std::uint32_t turn_;
   polypath::Laps laps_;
 };
 
-// True if what the rank sends can go in chunks, and there is room for them.
-__device__ bool can_send_in_chunks(const MailParameters& of) {
-  const std::uint64_t all =
-      of.input | of.output | of.send_stride | of.receive_stride | of.box | of.parcel;
-  return polypath::gpu::kHasChunks && all % kChunkAlignment == 0 &&
-         polypath::gpu::dynamic_shared_bytes() >= polypath::kParcelSharedBytes;
-}
-
-// The warp of a block that loads what is sent in chunks.
-__device__ void load_chunks(const Parcels& parcels, polypath::gpu::RingLoader ring,
-                            const Counts& taken) {
-  parcels.laps().for_all([&](const Step& step) {
-    taken.await(parcels.laps().taken_before(step));
-    if (threadIdx.x % kThreadsOfWarp == 0) {
-      if (step.phase > 0) polypath::gpu::order_with_copies();
-      parcels.for_chunks(step,
-                         [&](const char* from, char*, unsigned bytes) { ring.load(from, bytes); });
-    }
-    __syncwarp();
-  });
-}
-
-// The thread that stores them. It never waits with a step that has gone and is not noted: others
-// may wait for that before they send what this one waits for.
-__device__ void store_chunks(const Parcels& parcels, polypath::gpu::RingStorer ring,
-                             const Counts& taken, const Counts& sent) {
-  bool has_gone = false;  // a step that is not noted
-  unsigned since = 0;     // chunks
-  const auto note = [&] {
-    if (has_gone) {
-      ring.await_all_but(since);
-      sent.note();
-    }
-    has_gone = false;
-  };
-  const auto await = [&](auto is_there) {
-    if (is_there()) return;
-    note();
-    while (!is_there()) {
-    }
-  };
-  parcels.laps().for_all([&](const Step& step) {
-    await([&] { return taken.have(parcels.laps().taken_before(step)); });
-    parcels.for_chunks(step, [&](const char*, char* to, unsigned bytes) {
-      await([&] { return ring.has_next(); });
-      ring.store(to, bytes);
-      if (++since == polypath::gpu::kOnTheirWay) note();
-    });
-    note();
-    has_gone = true;
-    since = 0;
-  });
-  note();
-}
-
-// The warps of a block that send.
-__device__ void send_all(const Parcels& parcels, const Team& team, const Counts& taken,
-                         const Counts& sent) {
-  parcels.laps().for_all([&](const Step& step) {
-    taken.await(parcels.laps().taken_before(step));
-    parcels.send(team, step);
-    sent.note(team);
-  });
-}
-
-// One of the threads that take in what comes: those of its team do so together.
-class Taker {
+// The progress of a warp of a block, in shared memory: a warp that awaits it sees all that this
+// warp has seen. Each warp has one of its own: the sum of two says nothing of the slower one.
+class Count {
  public:
-  __device__ Taker(const Team& team, bool in_chunks, polypath::gpu::ChunkMover mover)
-      : team_(team), in_chunks_(in_chunks), mover_(mover) {}
+  __device__ explicit Count(unsigned& count) : count_(count) {}
 
-  [[nodiscard]] __device__ const Team& team() const { return team_; }
-  __device__ void move(std::uint64_t begin, std::uint64_t end, const Message& from,
-                       const Message& to) {
-    if (!in_chunks_) return polypath::gpu::move(team_, begin, end, from, to);
-    if (end <= begin) return;
-    const std::uint64_t whole = end - end % kChunkAlignment;
-    if (team_.own % kThreadsOfWarp == 0) {
-      const std::uint64_t step = team_.threads / kThreadsOfWarp * kOwnChunk;
-      for (std::uint64_t at = begin + team_.own / kThreadsOfWarp * kOwnChunk; at < whole;
-           at += step) {
-        const std::uint64_t bytes = whole - at < kOwnChunk ? whole - at : kOwnChunk;
-        mover_.move(from.begin + at, to.begin + at, static_cast<unsigned>(bytes));
-      }
-    }
-    if (team_.own == 0 && whole < end) polypath::gpu::move({1, 0}, whole, end, from, to);
+  __device__ void note() const {
+    __syncwarp();
+    if (threadIdx.x % kThreadsOfWarp == 0)
+      asm volatile("red.release.cta.shared.add.u32 [%0], 1;" ::"r"(address()) : "memory");
   }
-  // What it has moved is there then.
-  __device__ void finish() const {
-    if (in_chunks_) mover_.finish();
+  __device__ void await(unsigned least) const {
+    unsigned seen;
+    do {
+      asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(seen) : "r"(address()) : "memory");
+    } while (seen < least);
   }
 
  private:
-  Team team_;
-  bool in_chunks_;
-  polypath::gpu::ChunkMover mover_;
+  [[nodiscard]] __device__ unsigned address() const {
+    return static_cast<unsigned>(__cvta_generic_to_shared(&count_));
+  }
+
+  unsigned& count_;
 };
 
-// The warps of a block: the first ones send, one says so, one watches, and the others take in.
-struct Roles {
-  bool in_chunks;
-  unsigned warp = threadIdx.x / kThreadsOfWarp;
+// The progress of all warps of a team.
+template <unsigned kWarps>
+class Counts {
+ public:
+  __device__ explicit Counts(unsigned (&counts)[kWarps]) : counts_(counts) {}
 
-  [[nodiscard]] __device__ unsigned sending() const {
-    return in_chunks ? kWarpsOfChunks : kSendingWarps;
+  // By a warp of the team.
+  __device__ void note(const Team& team) const { Count(counts_[team.own / kThreadsOfWarp]).note(); }
+  __device__ void await(unsigned least) const {
+#pragma unroll
+    for (unsigned warp = 0; warp < kWarps; ++warp) Count(counts_[warp]).await(least);
+    __syncwarp();
   }
-  [[nodiscard]] __device__ unsigned saying() const { return sending(); }
-  [[nodiscard]] __device__ unsigned watching() const { return sending() + 1; }
-  [[nodiscard]] __device__ unsigned first_taking() const { return sending() + 2; }
-  [[nodiscard]] __device__ unsigned taking() const { return kWarps - first_taking(); }
+
+ private:
+  unsigned (&counts_)[kWarps];
 };
 
 // `take(team, step)` takes in what has arrived, after what this block sends of the same parcel: in
@@ -315,61 +187,38 @@ struct Roles {
 // phase.
 template <class Take>
 __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
-  extern __shared__ __align__(128) char chunks[];
-  __shared__ polypath::gpu::Ring ring;
-  __shared__ unsigned counts[4][kWarps];
-  __shared__ std::uint64_t barriers[kWarps];
-  if (!parcels.works()) return polypath::gpu::finish_call(of, parcels.laps().count());
-  if (threadIdx.x < 4 * kWarps) counts[threadIdx.x / kWarps][threadIdx.x % kWarps] = 0;
-  const bool can_be_few = can_send_in_chunks(of);
-  const Roles roles{can_be_few && parcels.laps().blocks <= kMostBlocksInChunks};
-  if (roles.in_chunks) {
-    ring.begin();
-    if (threadIdx.x < kWarps) polypath::gpu::begin_barrier(barriers[threadIdx.x]);
-  }
+  __shared__ unsigned sending[kSendingWarps], watching[1], taking[kTakingWarps];
+  if (threadIdx.x < kSendingWarps) sending[threadIdx.x] = 0;
+  if (threadIdx.x < kTakingWarps) taking[threadIdx.x] = 0;
+  if (threadIdx.x == 0) watching[0] = 0;
   __syncthreads();
-  const Counts sent(counts[0], roles.in_chunks ? 1 : roles.sending());
-  const Counts arrived(counts[1], 1);
-  const Counts taken(counts[2], roles.taking());
-  const Counts wished(counts[3], 1);
-  // In the second step, which waits for nothing where there are more.
-  const unsigned agreeing = parcels.laps().block > 0 ? 0 : parcels.laps().steps() > 1 ? 2 : 1;
-  const unsigned lane = threadIdx.x % kThreadsOfWarp;
-  if (roles.warp < roles.sending()) {
-    if (!roles.in_chunks)
-      send_all(parcels, {kSendingWarps * kThreadsOfWarp, threadIdx.x}, taken, sent);
-    else if (roles.warp == 0) load_chunks(parcels, {ring, chunks}, taken);
-    else if (lane == 0) store_chunks(parcels, {ring, chunks}, taken, sent);
-  } else if (roles.warp == roles.saying()) {
+  const Counts<kSendingWarps> sent(sending);
+  const Counts<1> arrived(watching);
+  const Counts<kTakingWarps> taken(taking);
+  if (threadIdx.x < kSending) {
+    const Team team{kSending, threadIdx.x};
     parcels.laps().for_all([&](const Step& step) {
-      sent.await(step.number);
-      if (step.number == agreeing) {
-        parcels.wish(lane, can_be_few);
-        wished.note({kThreadsOfWarp, lane});
-      }
-      parcels.say(lane, step);
+      taken.await(parcels.laps().taken_before(step));
+      parcels.send(team, step);
+      sent.note(team);
     });
-  } else if (roles.warp == roles.watching()) {
+  } else if (threadIdx.x < kSending + kSaying) {
     parcels.laps().for_all([&](const Step& step) {
       sent.await(step.number);
-      parcels.watch(lane, step);
-      if (step.number == agreeing) {
-        wished.await(1);
-        parcels.agree(lane);
-      }
-      if (roles.in_chunks) polypath::gpu::order_with_copies();
-      arrived.note({kThreadsOfWarp, lane});
+      parcels.say(threadIdx.x - kSending, step);
+    });
+  } else if (threadIdx.x < kSending + kSaying + kWatching) {
+    parcels.laps().for_all([&](const Step& step) {
+      sent.await(step.number);
+      parcels.watch(threadIdx.x - kSending - kSaying, step);
+      arrived.note({kWatching, threadIdx.x - kSending - kSaying});
     });
   } else {
-    const unsigned own = roles.warp - roles.first_taking();
-    char* const place = chunks + kChunks * kChunk + own * kOwnChunk;
-    Taker taker({roles.taking() * kThreadsOfWarp, own * kThreadsOfWarp + lane}, roles.in_chunks,
-                {barriers[roles.warp], place});
+    const Team team{kTaking, threadIdx.x - kSending - kSaying - kWatching};
     parcels.laps().for_all([&](const Step& step) {
       arrived.await(step.number);
-      take(taker, step);
-      taker.finish();
-      taken.note(taker.team());
+      take(team, step);
+      taken.note(team);
     });
   }
   polypath::gpu::finish_call(of, parcels.laps().count());
@@ -393,65 +242,64 @@ __device__ uint4 combine(const polypath::gpu::ReductionCode& reduction, const ui
 
 // In the order of the ranks, at `result`. Messages to one rank are equally long.
 template <bool kSumOfFloats>
-__device__ void reduce(const MailParameters& of, const Parcels& parcels, const Taker& taker,
+__device__ void reduce(const MailParameters& of, const Parcels& parcels, const Team& team,
                        const Step& step, char* at) {
   const Message result{at, message_bytes(of, of.rank, of.rank)};
-  for_words(taker.team(), parcels.begin(step), parcels.end(step, result.bytes),
-            [&](const Words& words) {
-              uint4 sum[kInFlight], other[kInFlight];
-              parcels.arrived(step, 0).load(words, sum);
-              for (std::uint64_t from = 1; from < of.ranks; ++from) {
-                const auto reduction = polypath::gpu::with_next(of.reduction, from);
-                parcels.arrived(step, from).load(words, other);
+  for_words(team, parcels.begin(step), parcels.end(step, result.bytes), [&](const Words& words) {
+    uint4 sum[kInFlight], other[kInFlight];
+    parcels.arrived(step, 0).load(words, sum);
+    for (std::uint64_t from = 1; from < of.ranks; ++from) {
+      const auto reduction = polypath::gpu::with_next(of.reduction, from);
+      parcels.arrived(step, from).load(words, other);
 #pragma unroll
-                for (int k = 0; k < kInFlight; ++k)
-                  sum[k] = combine<kSumOfFloats>(reduction, sum[k], other[k]);
-              }
-              result.store(words, sum);
-            });
+      for (int k = 0; k < kInFlight; ++k)
+        sum[k] = combine<kSumOfFloats>(reduction, sum[k], other[k]);
+    }
+    result.store(words, sum);
+  });
 }
 
 // In place it is there already.
-__device__ void store_at(const Parcels& parcels, Taker& taker, const Step& step,
+__device__ void store_at(const Parcels& parcels, const Team& team, const Step& step,
                          const Message& message, char* at) {
   if (at == message.begin) return;
-  taker.move(parcels.begin(step), parcels.end(step, message.bytes), message,
-             Message{at, message.bytes});
+  move(team, parcels.begin(step), parcels.end(step, message.bytes), message,
+       Message{at, message.bytes});
 }
 
-__device__ void store(const MailParameters& of, const Parcels& parcels, Taker& taker,
+__device__ void store(const MailParameters& of, const Parcels& parcels, const Team& team,
                       const Step& step) {
   for (std::uint64_t distance = 0; distance < of.ranks; ++distance) {
     const std::uint64_t from = (of.rank + distance) % of.ranks;
     const Message message = parcels.arrived(step, from);
-    store_at(parcels, taker, step, message, parcels.part_in_output(from));
+    store_at(parcels, team, step, message, parcels.part_in_output(from));
   }
 }
 
 // Of what the root has: its own part at each other rank, all parts at the root.
-__device__ void store_parts(const MailParameters& of, const Parcels& parcels, Taker& taker,
+__device__ void store_parts(const MailParameters& of, const Parcels& parcels, const Team& team,
                             const Step& step) {
   if (of.rank != of.root)
-    return store_at(parcels, taker, step, parcels.arrived(step, of.root),
+    return store_at(parcels, team, step, parcels.arrived(step, of.root),
                     parcels.part_in_output(of.rank));
   for (std::uint64_t to = 0; to < of.ranks; ++to)
-    store_at(parcels, taker, step, parcels.sent(step, to), parcels.part_in_output(to));
+    store_at(parcels, team, step, parcels.sent(step, to), parcels.part_in_output(to));
 }
 
 template <bool kSumOfFloats>
 __device__ void exchange_and_reduce(const MailParameters& of) {
   const Parcels parcels(of, 1);
-  exchange(of, parcels, [&](Taker& taker, const Step& step) {
-    reduce<kSumOfFloats>(of, parcels, taker, step, reinterpret_cast<char*>(of.output));
+  exchange(of, parcels, [&](const Team& team, const Step& step) {
+    reduce<kSumOfFloats>(of, parcels, team, step, reinterpret_cast<char*>(of.output));
   });
 }
 
 template <bool kSumOfFloats>
 __device__ void exchange_reduce_and_share(const MailParameters& of) {
   const Parcels parcels(of, 2);
-  exchange(of, parcels, [&](Taker& taker, const Step& step) {
-    if (step.phase == 0) reduce<kSumOfFloats>(of, parcels, taker, step, parcels.made(step));
-    else store(of, parcels, taker, step);
+  exchange(of, parcels, [&](const Team& team, const Step& step) {
+    if (step.phase == 0) reduce<kSumOfFloats>(of, parcels, team, step, parcels.made(step));
+    else store(of, parcels, team, step);
   });
 }
 
@@ -460,7 +308,8 @@ __device__ void exchange_reduce_and_share(const MailParameters& of) {
 extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
     exchange_parcels_and_store(const __grid_constant__ MailParameters of) {
   const Parcels parcels(of, 1);
-  exchange(of, parcels, [&](Taker& taker, const Step& step) { store(of, parcels, taker, step); });
+  exchange(of, parcels,
+           [&](const Team& team, const Step& step) { store(of, parcels, team, step); });
 }
 
 extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
@@ -478,8 +327,8 @@ extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
 extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
     exchange_parcels_store_and_share(const __grid_constant__ MailParameters of) {
   const Parcels parcels(of, 2);
-  exchange(of, parcels, [&](Taker& taker, const Step& step) {
-    if (step.phase == 0) store_parts(of, parcels, taker, step);
-    else store(of, parcels, taker, step);
+  exchange(of, parcels, [&](const Team& team, const Step& step) {
+    if (step.phase == 0) store_parts(of, parcels, team, step);
+    else store(of, parcels, team, step);
   });
 }

@@ -30,9 +30,6 @@ struct Kernel {
   HostKernel after_exchange = {};  ///< the second part of one that meets others
   /// How many it declares; calls that have fewer are filled up with zeros. 0: as many as they have.
   std::size_t parameters = 0;
-  /// Shared memory that its blocks get beside what it declares. None where the GPU has less: the
-  /// kernel sees how much it has.
-  unsigned shared_bytes = 0;
 };
 
 /// How many threads run it, in one dimension.

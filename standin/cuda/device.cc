@@ -17,21 +17,20 @@ constexpr int kComputeMajor = 75, kComputeMinor = 76;
 // CUdevice_attribute, those that are not zero and the same for every GPU.
 const std::map<int, int>& fixed_attributes() {
   static const auto& values = *new std::map<int, int>{
-      {1, 1024},                  // MAX_THREADS_PER_BLOCK
-      {10, 32},                   // WARP_SIZE
-      {15, 1},                    // GPU_OVERLAP
-      {16, 132},                  // MULTIPROCESSOR_COUNT
-      {19, 1},                    // CAN_MAP_HOST_MEMORY
-      {31, 1},                    // CONCURRENT_KERNELS
-      {40, 3},                    // ASYNC_ENGINE_COUNT
-      {41, 1},                    // UNIFIED_ADDRESSING
-      {78, 1},                    // STREAM_PRIORITIES_SUPPORTED
-      {83, 1},                    // MANAGED_MEMORY
-      {89, 1},                    // CONCURRENT_MANAGED_ACCESS
-      {91, 1},                    // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
-      {97, kSharedBytesOfBlock},  // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-      {99, 1},                    // HOST_REGISTER_SUPPORTED
-      {102, 1},                   // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+      {1, 1024},  // MAX_THREADS_PER_BLOCK
+      {10, 32},   // WARP_SIZE
+      {15, 1},    // GPU_OVERLAP
+      {16, 132},  // MULTIPROCESSOR_COUNT
+      {19, 1},    // CAN_MAP_HOST_MEMORY
+      {31, 1},    // CONCURRENT_KERNELS
+      {40, 3},    // ASYNC_ENGINE_COUNT
+      {41, 1},    // UNIFIED_ADDRESSING
+      {78, 1},    // STREAM_PRIORITIES_SUPPORTED
+      {83, 1},    // MANAGED_MEMORY
+      {89, 1},    // CONCURRENT_MANAGED_ACCESS
+      {91, 1},    // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+      {99, 1},    // HOST_REGISTER_SUPPORTED
+      {102, 1},   // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
   };
   return values;
 }

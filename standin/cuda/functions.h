@@ -156,8 +156,6 @@
   X(cuLaunchKernel, 4000)                     \
   X(cuModuleLoadData, 2000)                   \
   X(cuModuleGetFunction, 2000)                \
-  X(cuFuncGetAttribute, 2020)                 \
-  X(cuFuncSetAttribute, 9000)                 \
   X(cuModuleUnload, 2000)                     \
   X(cuGraphAddKernelNode, 10000)              \
   X(cuGraphExecKernelNodeSetParams, 10010)    \

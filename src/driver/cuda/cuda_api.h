@@ -88,8 +88,6 @@
   X(module_load, cuModuleLoadData, 2000, (ModulePointer*, const void*))                            \
   X(module_unload, cuModuleUnload, 2000, (ModulePointer))                                          \
   X(module_function, cuModuleGetFunction, 2000, (FunctionPointer*, ModulePointer, const char*))    \
-  X(function_attribute, cuFuncGetAttribute, 2020, (int*, int, FunctionPointer))                    \
-  X(function_set_attribute, cuFuncSetAttribute, 9000, (FunctionPointer, int, int))                 \
   X(launch_kernel, cuLaunchKernel, 4000,                                                           \
     (FunctionPointer, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,        \
      StreamPointer, void**, void**))                                                               \

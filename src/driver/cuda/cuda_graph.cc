@@ -98,7 +98,7 @@ void CudaGraphs::add_copy(Graph& graph, const CopyRequest& copy, const Earlier& 
 void CudaGraphs::add_kernel(Graph& graph, const KernelRequest& kernel, const Earlier& after) {
   const CudaKernel& loaded = CudaKernels::kernel_of(kernel);
   parts_.kernels.connect_memory(kernel);
-  const KernelRun run(loaded, loaded.ours, kernel);
+  const KernelRun run(loaded, loaded.ours.function, kernel);
   Graph::Node added;
   added.context = loaded.ours.context;
   added.kernel = kernel;
@@ -193,7 +193,7 @@ void CudaGraphs::set_memory(Graph& graph, int number, const std::vector<Address>
   Graph::Node& node = graph.at(number);
   KernelRequest changed = with_memory(*node.kernel, memory);
   const CudaKernel& loaded = CudaKernels::kernel_of(changed);
-  const KernelRun run(loaded, loaded.ours, changed);
+  const KernelRun run(loaded, loaded.ours.function, changed);
   const Current current(node.context);
   check(cuda_.graph_exec_set_kernel(graph.executable, node.pointer, &run.parameters()),
         "cuGraphExecKernelNodeSetParams");

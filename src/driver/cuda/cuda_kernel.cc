@@ -42,24 +42,11 @@ unsigned most_that_meet(const Functions& cuda, int gpu) {
   return static_cast<unsigned>(std::max(all - kFreeMultiprocessors, 1));
 }
 
-// Shared memory is given as a whole or not at all.
-unsigned give_shared_memory(const Functions& cuda, int gpu, FunctionPointer function,
-                            unsigned bytes) {
-  int most = 0, declared = 0;
-  if (bytes == 0 || cuda.device_attribute(&most, kDeviceSharedBytesOfBlock, gpu) != kSuccess ||
-      cuda.function_attribute(&declared, kFunctionSharedBytes, function) != kSuccess)
-    return 0;
-  const int wanted = static_cast<int>(bytes);
-  if (wanted > most - declared) return 0;
-  const Result given = cuda.function_set_attribute(function, kFunctionMostSharedBytes, wanted);
-  return given == kSuccess ? bytes : 0;
-}
-
 }  // namespace
 
 // All of them are of 64 bits, so that they lie in CUDA's buffer as in an array, whether the kernel
 // declares them one by one or as one structure.
-KernelRun::KernelRun(const CudaKernel& kernel, const KernelInContext& copy,
+KernelRun::KernelRun(const CudaKernel& kernel, FunctionPointer function,
                      const KernelRequest& request) {
   const std::size_t words =
       std::max(kernel.parameters, request.values.size() + request.memory.size());
@@ -69,8 +56,7 @@ KernelRun::KernelRun(const CudaKernel& kernel, const KernelInContext& copy,
   for (const KernelMemory& memory : request.memory) *next++ = memory.address.value;
   bytes_ = words * sizeof(std::uint64_t);
   extra_ = {kParameterBuffer, first, kParameterBufferSize, &bytes_, kParametersEnd};
-  parameters_.function = copy.function;
-  parameters_.shared_bytes = copy.shared_bytes;
+  parameters_.function = function;
   parameters_.blocks[0] = request.shape.blocks;
   if (request.group && kernel.most_that_meet > 0) {
     const unsigned in_one = std::max(kThreadsThatFit / request.shape.threads_per_block, 1U);
@@ -97,12 +83,12 @@ KernelHandle CudaKernels::load(PlaceId gpu, const Kernel& kernel) {
   loaded->gpu = gpu;
   loaded->kernel = kernel;
   loaded->parameters = kernel.parameters;
-  loaded->ours = load(kernel, gpus_.ordinal(gpu), contexts_.ours(gpus_.ordinal(gpu)));
+  loaded->ours = load(kernel, contexts_.ours(gpus_.ordinal(gpu)));
   loaded->most_that_meet = most_that_meet(cuda_, gpus_.ordinal(gpu));
   return {reinterpret_cast<std::uintptr_t>(loaded.release())};
 }
 
-KernelInContext CudaKernels::load(const Kernel& kernel, int gpu, ContextPointer context) const {
+KernelInContext CudaKernels::load(const Kernel& kernel, ContextPointer context) const {
   const RelaxedCapture relaxed;
   KernelInContext made{.context = context};
   const Current current(context);
@@ -111,7 +97,6 @@ KernelInContext CudaKernels::load(const Kernel& kernel, int gpu, ContextPointer 
   const Result found = cuda_.module_function(&made.function, made.module, kernel.name.c_str());
   if (found != kSuccess) (void)cuda_.module_unload(made.module);
   check_image(cuda_, found, kernel.name, "cuModuleGetFunction");
-  made.shared_bytes = give_shared_memory(cuda_, gpu, made.function, kernel.shared_bytes);
   return made;
 }
 
@@ -120,8 +105,7 @@ KernelInContext CudaKernels::copy_for(CudaKernel& loaded, StreamHandle stream) {
   if (!is_foreign(stream) || !contexts_.are_own()) return loaded.ours;
   const std::scoped_lock lock(loaded.mutex);
   if (loaded.programs.module == nullptr)
-    loaded.programs =
-        load(loaded.kernel, gpus_.ordinal(loaded.gpu), contexts_.of(gpus_.ordinal(loaded.gpu)));
+    loaded.programs = load(loaded.kernel, contexts_.of(gpus_.ordinal(loaded.gpu)));
   return loaded.programs;
 }
 
@@ -186,7 +170,7 @@ void CudaKernels::run(const KernelRequest& request, StreamHandle stream) {
   CudaKernel& loaded = kernel_of(request);
   connect_memory(request);
   const KernelInContext copy = copy_for(loaded, stream);
-  const KernelRun made(loaded, copy, request);
+  const KernelRun made(loaded, copy.function, request);
   const KernelParameters& run = made.parameters();
   const Current current(copy.context);
   check(cuda_.launch_kernel(run.function, run.blocks[0], run.blocks[1], run.blocks[2],

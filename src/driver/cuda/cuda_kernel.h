@@ -22,7 +22,6 @@ struct KernelInContext {
   ContextPointer context = nullptr;
   ModulePointer module = nullptr;
   FunctionPointer function = nullptr;
-  unsigned shared_bytes = 0;  ///< that each run gets, as Kernel::shared_bytes
 };
 
 /// A kernel that CUDA has loaded.
@@ -39,7 +38,7 @@ struct CudaKernel {
 /// The parameters of a run, one after another, kept where CUDA's pointers to them stay good.
 class KernelRun {
  public:
-  KernelRun(const CudaKernel& kernel, const KernelInContext& copy, const KernelRequest& request);
+  KernelRun(const CudaKernel& kernel, FunctionPointer function, const KernelRequest& request);
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
@@ -70,7 +69,7 @@ class CudaKernels {
   void connect_memory(const KernelRequest& request);
 
  private:
-  [[nodiscard]] KernelInContext load(const Kernel& kernel, int gpu, ContextPointer context) const;
+  [[nodiscard]] KernelInContext load(const Kernel& kernel, ContextPointer context) const;
   [[nodiscard]] KernelInContext copy_for(CudaKernel& loaded, StreamHandle stream);
 
   const Functions& cuda_;

@@ -72,12 +72,7 @@ constexpr unsigned kMemoryDevice = 2;
 constexpr int kDeviceMultiprocessors = 16;
 constexpr int kDeviceComputeMode = 20;
 constexpr int kDeviceAsyncEngineCount = 40;
-constexpr int kDeviceSharedBytesOfBlock = 97;  ///< at most, of kernels that ask for it
 constexpr int kDeviceVirtualMemory = 102;
-
-// CUfunction_attribute: what a kernel declares, and what it may get beside that.
-constexpr int kFunctionSharedBytes = 1;
-constexpr int kFunctionMostSharedBytes = 8;
 
 // CUcomputemode: any number of processes may use the GPU.
 constexpr int kComputeModeDefault = 0;
