@@ -18,6 +18,8 @@ namespace polypath {
 namespace {
 
 constexpr int kGivesWay = 19;  // the largest nice value
+// A thread that starts costs its caller 0.1 ms and more: as long as that it waits for another task.
+constexpr std::chrono::seconds kLingers{10};
 
 // A setting that the system does not allow stays as it is.
 void step_aside(Background::Priority priority) {
@@ -34,7 +36,9 @@ Background::Background(Priority priority)
 Background::~Background() {
   stop();
   // The thread of a forked child's parent can be neither joined nor destroyed.
-  if (thread_.joinable()) new (std::nothrow) std::thread(std::move(thread_));
+  if (!thread_.joinable()) return;
+  new (std::nothrow) std::thread(std::move(thread_));
+  (void)events_.release();
 }
 
 void Background::post(Task task) {
@@ -42,6 +46,7 @@ void Background::post(Task task) {
   const std::scoped_lock lock(mutex_);
   if (stopped_) return;
   tasks_.push_back(std::move(task));
+  events_->posted.notify_one();
   if (working_) return;
   if (thread_.joinable()) thread_.join();  // it has left work() for good
   const ThreadSignals signals;
@@ -58,7 +63,8 @@ void Background::work() {
   for (;;) {
     Task task;
     {
-      const std::scoped_lock lock(mutex_);
+      std::unique_lock lock(mutex_);
+      events_->posted.wait_for(lock, kLingers, [this] { return !tasks_.empty() || stopped_; });
       working_ = !tasks_.empty() && !stopped_;
       if (!working_) return;
       task = std::move(tasks_.front());
@@ -71,7 +77,7 @@ void Background::work() {
 bool Background::pause(Seconds duration) {
   std::unique_lock lock(mutex_);
   const std::chrono::duration<double> time(duration.value);
-  return !stopping_.wait_for(lock, time, [this] { return stopped_; });
+  return !events_->stopping.wait_for(lock, time, [this] { return stopped_; });
 }
 
 void Background::stop() noexcept {
@@ -81,7 +87,8 @@ void Background::stop() noexcept {
     stopped_ = true;
     tasks_.clear();
   }
-  stopping_.notify_all();
+  events_->stopping.notify_all();
+  events_->posted.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -11,9 +12,10 @@
 
 namespace polypath {
 
-/// Thread-safe. There is a thread only while there are tasks. It sees none of the program's signals
-/// (ThreadSignals), and may use any CPU: launchers bind a process to one, on which the program
-/// itself is at work. In a forked child nothing is done any more.
+/// Thread-safe. There is a thread while there are tasks and for some seconds more: the next task's
+/// caller need not wait for a new one. It sees none of the program's signals (ThreadSignals), and
+/// may use any CPU: launchers bind a process to one, on which the program itself is at work. In a
+/// forked child nothing is done any more.
 class Background {
  public:
   /// Must not throw.
@@ -29,6 +31,10 @@ class Background {
   /// As stop().
   ~Background();
 
+  /// Its thread starts now, and not in the call that posts the first task.
+  void start() {
+    post([] {});
+  }
   /// Does the task after those given before. Drops it after stop(), and where the system has no
   /// more threads to give.
   void post(Task task);
@@ -40,8 +46,14 @@ class Background {
  private:
   void work();
 
+  /// Of the thread, which waits for one of them. A forked child has its parent's waiting thread in
+  /// them, and cannot destroy them.
+  struct Events {
+    std::condition_variable posted, stopping;
+  };
+
   std::mutex mutex_;
-  std::condition_variable stopping_;
+  std::unique_ptr<Events> events_ = std::make_unique<Events>();
   std::deque<Task> tasks_;
   std::thread thread_;
   bool working_ = false;

@@ -104,7 +104,10 @@ struct EngineParts {
 
  private:
   [[nodiscard]] std::unique_ptr<Background> background() const {
-    return settings.prepare == "background" ? std::make_unique<Background>() : nullptr;
+    if (settings.prepare != "background") return nullptr;
+    auto made = std::make_unique<Background>();
+    made->start();
+    return made;
   }
 };
 

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <future>
+#include <memory>
+#include <thread>
 #include <vector>
 
 namespace polypath::background_test {
@@ -36,6 +39,22 @@ TEST(BackgroundTasks, MayComeAfterAPause) {
     background.post([&] { done.set_value(); });
     done.get_future().wait();
   }
+}
+
+pid_t thread_of(Background& background) {
+  std::promise<pid_t> thread;
+  background.post([&] { thread.set_value(gettid()); });
+  return thread.get_future().get();
+}
+
+TEST(BackgroundTasks, FindTheThreadOfThoseBefore) {
+  Background background;
+
+  const pid_t first = thread_of(background);
+  background.post([] {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+
+  EXPECT_EQ(thread_of(background), first);
 }
 
 int nice_value_in(Background& background) {
@@ -123,6 +142,24 @@ TEST(BackgroundTasks, AreNotDoneInAForkedChild) {
     background.post([&] { done = true; });
     background.stop();
     _exit(done ? 1 : 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+
+  EXPECT_EQ(status, 0);
+}
+
+// The parent's thread waits for more to do meanwhile.
+TEST(BackgroundTasks, CanBeLetGoOfInAForkedChild) {
+  auto background = std::make_unique<Background>();
+  (void)thread_of(*background);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);  // else a child that hangs would go on for ever
+    background.reset();
+    _exit(0);
   }
   int status = -1;
   waitpid(child, &status, 0);

@@ -28,26 +28,35 @@ Seconds now() {
 
 Bytes SessionStart::begin_below() const { return settings_.min_message.value_or(kAlwaysPlanned); }
 
-// True of a copy for which it pays to begin beside allocations: of pageable memory, where there are
-// CPUs enough for windows, by which 256 MiB take a sixth of the time (results/h100x2/windows.json).
-bool SessionStart::hurries(const ProgramCopy& copy) const {
-  const bool pays = settings_.copy_threads > 0 ||
-                    CpuSet::of_caller().threads() >= DriverBehaviour{}.windows_threads_least;
-  return pays && (is_pageable(copy.source) || is_pageable(copy.destination));
+void SessionStart::begin_for(const ProgramCopy& copy) noexcept {
+  const bool pageable = is_pageable(copy.source) || is_pageable(copy.destination);
+  begin(pageable ? Beginning::at_once_with_windows : Beginning::beside_no_allocations);
 }
 
-void SessionStart::begin(bool at_once) noexcept {
+// For copies of pageable memory it pays to begin beside allocations where there are CPUs enough for
+// windows, by which 256 MiB take a sixth of the time (results/h100x2/windows.json).
+bool SessionStart::has_windows(const CpuSet& cpus) const {
+  return settings_.copy_threads > 0 || cpus.threads() >= DriverBehaviour{}.windows_threads_least;
+}
+
+// The program's thread does as little as it can: to read how many CPUs there are takes 1 ms.
+void SessionStart::begin(Beginning when) noexcept {
   if (begun_.exchange(true)) return;
   try {
-    if (settings_.prepare == "now") make_session();
-    else
-      background_.post([this, at_once] {
-        const Busy guard;
-        if (at_once || waits_for_allocations()) make_session();
-      });
+    if (settings_.prepare == "now") return make_session();
+    background_.post([this, when, cpus = CpuSet::of_caller()] {
+      const Busy guard;
+      if (may_begin(when, cpus)) make_session();
+    });
   } catch (const std::exception& error) {
     gate_.turn_off(error.what(), kCouldNotStart);
   }
+}
+
+bool SessionStart::may_begin(Beginning when, const CpuSet& cpus) {
+  if (when == Beginning::at_once) return true;
+  if (when == Beginning::at_once_with_windows && has_windows(cpus)) return true;
+  return waits_for_allocations();
 }
 
 // In the background. False if the program ends meanwhile.

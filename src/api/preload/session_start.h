@@ -7,6 +7,7 @@
 #include "api/preload/copy_gate.h"
 #include "api/preload/program_copy.h"
 #include "core/background.h"
+#include "core/cpus.h"
 #include "core/settings.h"
 
 namespace polypath::preload {
@@ -24,12 +25,12 @@ class SessionStart {
   /// copies, which is found out when there is a larger one.
   [[nodiscard]] Bytes begin_below() const;
   /// Once, and only for copies that do not pass. Until there is a session, copies go as they are.
-  void begin_for(const ProgramCopy& copy) noexcept { begin(hurries(copy)); }
-  void begin_for(const ProgramBatch&) noexcept { begin(false); }
+  void begin_for(const ProgramCopy& copy) noexcept;
+  void begin_for(const ProgramBatch&) noexcept { begin(Beginning::beside_no_allocations); }
   /// The program allocates so much memory that it pays to begin beside that: large copies are to
   /// come, perhaps many at once, and the first of them is to find everything ready that tells what
   /// the others are worth.
-  void begin_at_once() noexcept { begin(true); }
+  void begin_at_once() noexcept { begin(Beginning::at_once); }
   [[nodiscard]] bool has_begun() const { return begun_.load(); }
   /// Null: there is none yet.
   [[nodiscard]] Session* session() const { return session_.load(std::memory_order_acquire); }
@@ -39,8 +40,14 @@ class SessionStart {
   void stop_preparing() noexcept;
 
  private:
-  [[nodiscard]] bool hurries(const ProgramCopy& copy) const;
-  void begin(bool at_once) noexcept;
+  enum class Beginning {
+    at_once,
+    at_once_with_windows,  ///< if they pay here
+    beside_no_allocations,
+  };
+  [[nodiscard]] bool has_windows(const CpuSet& cpus) const;
+  void begin(Beginning when) noexcept;
+  [[nodiscard]] bool may_begin(Beginning when, const CpuSet& cpus);
   [[nodiscard]] bool waits_for_allocations();
   void make_session() noexcept;
 

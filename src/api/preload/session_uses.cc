@@ -13,6 +13,11 @@ constexpr Seconds kIdleTimeout = 10'000_us;
 
 }  // namespace
 
+SessionUses::SessionUses(const Settings& settings, cuda::CudaDriver& driver, Engine& engine)
+    : settings_(settings), driver_(driver), engine_(engine), queued_(driver) {
+  if (settings_.give_back_after > 0) watcher_.start();
+}
+
 void SessionUses::note_staging() {
   last_use_.store(driver_.now().value, std::memory_order_relaxed);
   if (settings_.give_back_after == 0 || watched_.exchange(true)) return;

@@ -17,8 +17,7 @@ namespace polypath::preload {
 /// Thread-safe.
 class SessionUses {
  public:
-  SessionUses(const Settings& settings, cuda::CudaDriver& driver, Engine& engine)
-      : settings_(settings), driver_(driver), engine_(engine), queued_(driver) {}
+  SessionUses(const Settings& settings, cuda::CudaDriver& driver, Engine& engine);
 
   /// The copy has been made, or several with one stream: these use their memory.
   void note_queued(const CopyCall& call, const std::vector<ProgramEnds>& all);
