@@ -18,7 +18,7 @@ namespace polypath {
 namespace {
 
 constexpr int kGivesWay = 19;  // the largest nice value
-// A thread that starts costs its caller 0.1 ms and more: as long as that it waits for another task.
+// A thread that starts costs its caller 0.1 ms, so one with nothing to do waits so long for a task.
 constexpr std::chrono::seconds kLingers{10};
 
 // A setting that the system does not allow stays as it is.

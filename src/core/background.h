@@ -46,8 +46,8 @@ class Background {
  private:
   void work();
 
-  /// Of the thread, which waits for one of them. A forked child has its parent's waiting thread in
-  /// them, and cannot destroy them.
+  /// The thread waits for them. In a forked child they count their parent's thread, and cannot be
+  /// destroyed.
   struct Events {
     std::condition_variable posted, stopping;
   };
