@@ -18,8 +18,6 @@ namespace polypath {
 namespace {
 
 constexpr int kGivesWay = 19;  // the largest nice value
-// A thread that starts costs its caller 0.1 ms, so one with nothing to do waits so long for a task.
-constexpr std::chrono::seconds kLingers{10};
 
 // A setting that the system does not allow stays as it is.
 void step_aside(Background::Priority priority) {
@@ -30,8 +28,8 @@ void step_aside(Background::Priority priority) {
 
 }  // namespace
 
-Background::Background(Priority priority)
-    : priority_(priority), generation_(process_generation()) {}
+Background::Background(Priority priority, Seconds lingers)
+    : priority_(priority), lingers_(lingers), generation_(process_generation()) {}
 
 Background::~Background() {
   stop();
@@ -64,7 +62,8 @@ void Background::work() {
     Task task;
     {
       std::unique_lock lock(mutex_);
-      events_->posted.wait_for(lock, kLingers, [this] { return !tasks_.empty() || stopped_; });
+      const std::chrono::duration<double> time(lingers_.value);
+      events_->posted.wait_for(lock, time, [this] { return !tasks_.empty() || stopped_; });
       working_ = !tasks_.empty() && !stopped_;
       if (!working_) return;
       task = std::move(tasks_.front());

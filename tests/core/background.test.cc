@@ -32,8 +32,8 @@ TEST(BackgroundTasks, AreDoneInTheirOrder) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(done[static_cast<std::size_t>(i)], i);
 }
 
-TEST(BackgroundTasks, MayComeAfterAPause) {
-  Background background;
+TEST(BackgroundTasks, MayComeWhenTheThreadHasEnded) {
+  Background background(Background::Priority::low, Seconds{});
   for (int i = 0; i < 20; ++i) {
     std::promise<void> done;
     background.post([&] { done.set_value(); });

@@ -7,7 +7,7 @@ One process per GPU. Each round draws a collective, a size and whether one tenso
 output, allocates new tensors, calls it six times eagerly, and every second round replays it three
 times as a captured graph, each time with other values. What is wrong once in thousands of calls is
 seen here and in no test of single calls. Beside products every second call has matrices multiplied
-on another stream, so that the blocks that do its work are few, or many again.
+on another stream, so that its blocks start one after another.
 Prints a line per collective and size; exit status 1 if one element was wrong.
 """
 

@@ -39,7 +39,8 @@ bool SessionStart::has_windows(const CpuSet& cpus) const {
   return settings_.copy_threads > 0 || cpus.threads() >= DriverBehaviour{}.windows_threads_least;
 }
 
-// The program's thread does as little as it can: to read how many CPUs there are takes 1 ms.
+// In the program's thread as little as can be: to read how many CPUs its container may use takes 1
+// ms (results/first_copy.json).
 void SessionStart::begin(Beginning when) noexcept {
   if (begun_.exchange(true)) return;
   try {

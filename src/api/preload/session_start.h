@@ -56,7 +56,7 @@ class SessionStart {
   std::atomic<bool> begun_{false};
   std::atomic<double> last_allocation_{0};  ///< of the program, in seconds
   std::atomic<Session*> session_{nullptr};
-  Background background_;
+  Background background_{Background::Priority::low, Seconds{}};  ///< it has one task
 };
 
 }  // namespace polypath::preload
