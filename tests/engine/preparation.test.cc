@@ -350,6 +350,21 @@ TEST_F(Preparation, BeginsWithoutAnotherCopyOnceThereIsAPlan) {
   expect_all_is_right();
 }
 
+// Copies that went before there was an engine: none comes through it.
+TEST_F(Preparation, BeginsForCopiesThatWentBefore) {
+  start(prepared_after(5000));
+  const auto& driver = rig_->use<StagingDriver>();
+  CopyCall early = rig_->call(*destination_, 0, *source_, 0, source_->expected.size(), stream_);
+  early.unasked = static_cast<int>(std::ceil(10 * 5e-3 / plan()->native_predicted.value));
+
+  rig_->engine().count_unplanned(early, {destination_->place, source_->place});
+
+  for (int i = 0; i < 10000 && driver.rings == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_GT(driver.rings, 0);
+  expect_all_is_right();
+}
+
 // Says when a hop is being opened, and goes on once the engine is being stopped.
 class StoppedDriver final : public ForwardingDriver {
  public:

@@ -124,7 +124,11 @@ Fate Interposer::decide(const Asked& asked) noexcept {
   if (is_off()) return Outcome::off;
   if (start_.session() == nullptr && !start_.has_begun()) start_.begin_for(asked);
   Session* session = start_.session();
-  if (session == nullptr) return is_off() ? Outcome::off : Outcome::preparing;
+  if (session == nullptr) {
+    if (is_off()) return Outcome::off;
+    start_.note_early(asked);
+    return Outcome::preparing;
+  }
   try {
     return session->copy(asked);
   } catch (const UnsettledError& error) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 
+#include "api/preload/program_copy.h"
 #include "api/preload/shared_counts.h"
 
 namespace polypath::preload {
@@ -99,6 +100,11 @@ AskPointer ask_pointer() {
   return ask;
 }
 
+template <class... Parameters>
+auto find_symbol(const char* name) {
+  return reinterpret_cast<Result (*)(Parameters...)>(real_symbol(name));
+}
+
 }  // namespace
 
 bool is_pageable(Address address) {
@@ -120,6 +126,21 @@ std::optional<int> gpu_of_memory(const void* memory) {
   constexpr unsigned kDevice = 2;  // CU_MEMORYTYPE_DEVICE
   const bool is_known = ask(which.size(), which.data(), answers.data(), address) == cuda::kSuccess;
   return is_known && type == kDevice && gpu >= 0 ? std::optional(gpu) : std::nullopt;
+}
+
+std::optional<StreamHome> home_of(cuda::StreamPointer stream) {
+  const auto current = find_symbol<cuda::ContextPointer*>("cuCtxGetCurrent");
+  const auto device = find_symbol<cuda::Device*>("cuCtxGetDevice");
+  const auto of = find_symbol<cuda::StreamPointer, cuda::ContextPointer*>("cuStreamGetCtx");
+  if (current == nullptr || device == nullptr || of == nullptr) return std::nullopt;
+  StreamHome home;
+  cuda::ContextPointer own = nullptr;
+  if (current(&own) != cuda::kSuccess || own == nullptr) return std::nullopt;
+  home.context = own;
+  if (!is_default_stream(stream) && of(stream, &home.context) != cuda::kSuccess)
+    return std::nullopt;
+  if (home.context != own || device(&home.gpu) != cuda::kSuccess) return std::nullopt;
+  return home;
 }
 
 }  // namespace polypath::preload

@@ -31,4 +31,13 @@ bool is_pageable(Address address);
 /// host. Asks like is_pageable().
 std::optional<int> gpu_of_memory(const void* memory);
 
+/// A context and the driver's number of its GPU.
+struct StreamHome {
+  cuda::ContextPointer context = nullptr;
+  int gpu = 0;
+};
+
+/// Where the stream is, if that is the calling thread's context, too. Asks like is_pageable().
+std::optional<StreamHome> home_of(cuda::StreamPointer stream);
+
 }  // namespace polypath::preload

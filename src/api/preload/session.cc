@@ -123,6 +123,22 @@ Fate Session::find_out(const ProgramCopy& asked, int found) {
   return fate;
 }
 
+// The stream may be gone: it is but a name here.
+void Session::count_early(const EarlyCopies& copies) noexcept {
+  (void)ignore_errors([&] {
+    const auto [context, gpu] = copies.home;
+    if (!cuda::is_active(gpu) || driver_.contexts().of(gpu) != context) return;
+    const PlaceId place =
+        opened_.machine().places_of(PlaceKind::gpu)[static_cast<std::size_t>(gpu)];
+    ProgramEnds ends;
+    if (memory_.resolve(copies.copy, place, ends) || ends.pageable()) return;
+    CopyCall call = call_of(copies.copy, streams_.handle_of(copies.copy.stream, place), place);
+    call.options = options_for(ends);
+    call.unasked = copies.count - 1;
+    engine_.count_unplanned(call, ends.for_engine());
+  });
+}
+
 void Session::remember_preparing(const ProgramCopy& asked, const ProgramEnds& ends) {
   const Machine& machine = opened_.machine();
   const auto hop = machine.find_hop(ends.source.memory.place, ends.destination.memory.place);

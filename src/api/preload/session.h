@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/preload/early_copies.h"
 #include "api/preload/idle_streams.h"
 #include "api/preload/outcome.h"
 #include "api/preload/program_copy.h"
@@ -69,6 +70,9 @@ class Session {
   [[nodiscard]] IdleStreams idle_streams() noexcept { return {engine_.load(), driver_}; }
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
+
+  /// So many copies went as they were before there was this session.
+  void count_early(const EarlyCopies& copies) noexcept;
 
  private:
   [[nodiscard]] Fate find_out(const ProgramCopy& asked, int found);

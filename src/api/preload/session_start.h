@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "api/preload/copy_gate.h"
+#include "api/preload/early_copies.h"
 #include "api/preload/program_copy.h"
 #include "core/background.h"
 #include "core/cpus.h"
@@ -34,6 +35,9 @@ class SessionStart {
   [[nodiscard]] bool has_begun() const { return begun_.load(); }
   /// Null: there is none yet.
   [[nodiscard]] Session* session() const { return session_.load(std::memory_order_acquire); }
+  /// There is no session for the copy, which goes as it is: the session counts it when it is made.
+  void note_early(const ProgramCopy& copy) noexcept { early_.note(copy); }
+  void note_early(const ProgramBatch&) noexcept {}
   /// The program allocates.
   void note_allocation() noexcept;
   /// Nothing of ours calls the driver any more but the calls of other threads that are under way.
@@ -56,6 +60,7 @@ class SessionStart {
   std::atomic<bool> begun_{false};
   std::atomic<double> last_allocation_{0};  ///< of the program, in seconds
   std::atomic<Session*> session_{nullptr};
+  EarlyCopyList early_;
   Background background_{Background::Priority::low, Seconds{}};  ///< it has one task
 };
 

@@ -108,6 +108,18 @@ TEST_F(Programs, ThatMayNotPrepareCopyNatively) {
   EXPECT_EQ(run.calls(kAccelerated), 0U);
 }
 
+// The first copies come before Polypath, which starts when the program has not allocated for a
+// while: they count, and the few that come later would not be enough.
+TEST_F(Programs, CopiesThatComeBeforePolypathTellWhatToPrepare) {
+  const ProgramRun run =
+      run_program({"copies", "many_then_few"}, {{"POLYPATH_PREPARE", "background"},
+                                                {"POLYPATH_PREPARE_AFTER", "3000"},
+                                                {"POLYPATH_LEDGER", "0"}});
+
+  ASSERT_EQ(run.status, 0) << run.errors;
+  EXPECT_GT(run.calls(kAccelerated), 0U) << run.errors;
+}
+
 // What has much memory copies much.
 TEST_F(Programs, StartWithALargeAllocation) {
   const auto run_with = [](const std::string& bytes) {

@@ -22,6 +22,7 @@ const std::map<std::string, void (*)()> kCases = {
     {"blocking", blocking},
     {"host_blocking", host_blocking},
     {"host_async", host_async},
+    {"many_then_few", many_then_few},
     {"in_order", in_order},
     {"small_only", small_only},
     {"no_more_contexts", no_more_contexts},

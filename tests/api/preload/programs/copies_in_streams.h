@@ -2,7 +2,9 @@
 // Copies by the ordinary calls, in streams of all kinds.
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "cuda.h"
 
@@ -108,6 +110,24 @@ inline void host_async() {
   CHECK(cuMemcpyDtoHAsync_v2(back, on_gpu, kBytes, stream));
   CHECK(cuStreamSynchronize(stream));
   EXPECT(std::equal(bytes.begin(), bytes.end(), back));
+}
+
+// Forty copies at once, and a few more when they are done.
+inline void many_then_few() {
+  use(1);
+  const auto bytes = pattern(kBytes, 5);
+  auto* there = static_cast<unsigned char*>(pinned(kBytes));
+  std::copy(bytes.begin(), bytes.end(), there);
+  const CUstream stream = stream_on(1);
+  const CUdeviceptr on_gpu = memory_on(1, kBytes);
+  for (int i = 0; i < 40; ++i) CHECK(cuMemcpyHtoDAsync_v2(on_gpu, there, kBytes, stream));
+  CHECK(cuStreamSynchronize(stream));
+  for (int i = 0; i < 12; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(cuMemcpyHtoDAsync_v2(on_gpu, there, kBytes, stream));
+    CHECK(cuStreamSynchronize(stream));
+  }
+  EXPECT(read(on_gpu, kBytes) == bytes);
 }
 
 // What comes before in the stream is seen, what comes after does not disturb: ten times over.
