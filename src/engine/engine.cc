@@ -90,13 +90,12 @@ std::optional<Decision> Engine::recall(const CopyCall& call) {
   return parts_->decider.recall(call);
 }
 
-void Engine::count_unplanned(const CopyCall& call, const CopyEnds& ends) {
+CopyResult Engine::count_native(const CopyCall& call, const CopyEnds& ends) {
   check_process();
   const std::scoped_lock lock(parts_->mutex);
-  if (parts_->finder.reads_peer(call, ends)) return;
-  const PlanRequest request = parts_->finder.request_for(call, ends);
-  (void)parts_->finder.find(request);  // if it is not known, it is made from now on
-  parts_->preparer.prepare_once_planned(call, request);
+  const PlanFinder& finder = parts_->finder;
+  if (finder.reads_peer(call, ends)) return {.obstacle = FallbackReason::reads_peer};
+  return parts_->preparer.count_native(call, finder.request_for(call, ends));
 }
 
 CopyResult Engine::enqueue(const Decision& decision) {

@@ -85,9 +85,9 @@ class Engine {
   /// The decision for a copy like one that lately went natively, if nothing is in flight that could
   /// change that: the driver is asked nothing.
   [[nodiscard]] std::optional<Decision> recall(const CopyCall& call);
-  /// Copies like this one have gone natively, 1 + `unasked` of the call, because nothing was there
-  /// yet that could do better: they count for what is prepared in the background.
-  void count_unplanned(const CopyCall& call, const CopyEnds& ends);
+  /// Copies like this one have gone natively, 1 + `unasked` of the call, without a decision: they
+  /// count for what is prepared in the background. The obstacle says whether that goes on.
+  CopyResult count_native(const CopyCall& call, const CopyEnds& ends);
   /// Carries out the decision; the facts that it holds must still be true. `copy` decides, then
   /// does this.
   CopyResult enqueue(const Decision& decision);

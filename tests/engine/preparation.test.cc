@@ -357,7 +357,7 @@ TEST_F(Preparation, BeginsForCopiesThatWentBefore) {
   CopyCall early = rig_->call(*destination_, 0, *source_, 0, source_->expected.size(), stream_);
   early.unasked = static_cast<int>(std::ceil(10 * 5e-3 / plan()->native_predicted.value));
 
-  rig_->engine().count_unplanned(early, {destination_->place, source_->place});
+  (void)rig_->engine().count_native(early, {destination_->place, source_->place});
 
   for (int i = 0; i < 10000 && driver.rings == 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

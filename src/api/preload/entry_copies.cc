@@ -20,8 +20,14 @@ bool passes_at_once(std::size_t bytes) { return Interposer::get().passes_at_once
 template <class Destination, class Source, class Call>
 Result take_or_make(Destination destination, Source source, std::size_t bytes, StreamPointer stream,
                     bool blocking, const Call& call) {
-  const auto done = Interposer::get().take(
-      {address_of(destination), address_of(source), {bytes}, stream, blocking}, RealCall(call));
+  Interposer& interposer = Interposer::get();
+  const ProgramCopy asked{address_of(destination), address_of(source), {bytes}, stream, blocking};
+  if (interposer.goes_first(asked)) {
+    const Result result = call();
+    interposer.count_native(asked);
+    return result;
+  }
+  const auto done = interposer.take(asked, RealCall(call));
   return done ? *done : call();
 }
 

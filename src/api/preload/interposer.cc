@@ -84,6 +84,20 @@ std::optional<Outcome> Interposer::consider(const Asked& asked, Bytes bytes) noe
   return fate.outcome;
 }
 
+bool Interposer::goes_first(const ProgramCopy& asked) noexcept {
+  Session* const session = start_.session();
+  return session != nullptr && !is_off() && !Busy::is_this_thread() &&
+         trace::Recorder::of_process() == nullptr &&
+         nvtx_.load(std::memory_order_relaxed) == nullptr && session->goes_first(asked);
+}
+
+void Interposer::count_native(const ProgramCopy& asked) noexcept {
+  const Busy guard;
+  Fate fate = Outcome::native;
+  (void)ignore_errors([&] { fate = start_.session()->count_native(asked); });
+  tally_.count(fate, asked.bytes);
+}
+
 std::optional<cuda::Result> Interposer::take(const ProgramCopy& asked,
                                              const RealCall& real) noexcept {
   ShownCall shown(nvtx_.load(std::memory_order_acquire), asked.bytes);

@@ -49,6 +49,10 @@ class Interposer {
     tally_.count(gate_.outcome(), bytes);
     return true;
   }
+  /// True of a copy that the driver makes like those before it, and of which nothing is to be
+  /// shown: it is made first, and then counted.
+  [[nodiscard]] bool goes_first(const ProgramCopy& asked) noexcept;
+  void count_native(const ProgramCopy& asked) noexcept;
   /// Makes the copy if it is one to be made over several paths, and says what the program's call is
   /// to return; nothing: the real call is to be made.
   /// Where there is a trace, `real` may have been made, between two events.

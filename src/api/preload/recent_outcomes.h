@@ -34,6 +34,7 @@ class RecentOutcomes {
     Seconds until = Seconds::infinity();  ///< not from then on
     int found = 0;                        ///< so often, if it is not for ever
     int most = 0;                         ///< and it is so no more often, if not for ever
+    bool goes_first = false;              ///< is made before it is asked about, once it is over
 
     /// True of an outcome that is not remembered for ever, at that time or found so often.
     template <class Now>
@@ -56,15 +57,29 @@ class RecentOutcomes {
     return std::nullopt;
   }
 
+  /// True if the next copy like this one is the driver's whatever an answer would be. No use.
+  template <class Now>
+  [[nodiscard]] bool goes_first(const ProgramCopy& copy, const Now& now) {
+    const std::scoped_lock lock(mutex_);
+    const Recent* found = recent_.peek(in_any_stream(copy));
+    if (found == nullptr) found = recent_.peek(in_its_stream(copy));
+    if (found == nullptr || found->call != nullptr) return false;
+    if (found->goes_first) return true;
+    const Recent next{.until = found->until, .found = found->found + 1, .most = found->most};
+    return !next.is_over(now);
+  }
+
   /// It will be so again, in any stream.
   void remember(const ProgramCopy& copy, Outcome outcome) {
     const std::scoped_lock lock(mutex_);
     recent_.remember(in_any_stream(copy), {.outcome = outcome});
   }
   /// The same, until then, and `most` times at most.
-  void remember_for_a_while(const ProgramCopy& copy, Outcome outcome, Seconds until, int most) {
+  void remember_for_a_while(const ProgramCopy& copy, Outcome outcome, Seconds until, int most,
+                            bool goes_first = false) {
     const std::scoped_lock lock(mutex_);
-    recent_.remember(in_any_stream(copy), {.outcome = outcome, .until = until, .most = most});
+    recent_.remember(in_any_stream(copy),
+                     {.outcome = outcome, .until = until, .most = most, .goes_first = goes_first});
   }
   /// Forgets what was to be remembered until some time.
   void end(const ProgramCopy& copy) {

@@ -41,10 +41,11 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
 // A copy for which something is being made is native without a question for so
 // long, or as often as takes so long: copies that are issued all at once count
 // at once. To find out takes 20 us where another thread makes contexts
-// meanwhile: TransferBench's ten copies of 256 MiB between two GPUs took 1.03
-// times as long as natively (results/h200x4/transferbench.json). Cost: a
-// program gains so much later.
-constexpr Seconds kAskedAgainAfter = 10'000_us;
+// meanwhile, and 60 to 80 in a thread that is new (H200): TransferBench's ten
+// copies of 256 MiB between two GPUs took 1.03 times as long as natively
+// (results/h200x4/transferbench.json). So brief copies are made before the
+// next one is asked about. Cost: a program gains so much, and a copy, later.
+constexpr Seconds kAskedAgainAfter = 10'000_us, kBrief = 5'000_us;
 
 // Of a copy that is left to the program's own call.
 Outcome outcome_of(FallbackReason obstacle) {
@@ -128,23 +129,49 @@ void Session::count_early(const EarlyCopies& copies) noexcept {
   (void)ignore_errors([&] {
     const auto [context, gpu] = copies.home;
     if (!cuda::is_active(gpu) || driver_.contexts().of(gpu) != context) return;
-    const PlaceId place =
-        opened_.machine().places_of(PlaceKind::gpu)[static_cast<std::size_t>(gpu)];
-    ProgramEnds ends;
-    if (memory_.resolve(copies.copy, place, ends) || ends.pageable()) return;
-    CopyCall call = call_of(copies.copy, streams_.handle_of(copies.copy.stream, place), place);
-    call.options = options_for(ends);
-    call.unasked = copies.count - 1;
-    engine_.count_unplanned(call, ends.for_engine());
+    const std::vector<PlaceId> gpus = opened_.machine().places_of(PlaceKind::gpu);
+    (void)count_native(copies.copy, gpus[static_cast<std::size_t>(gpu)], copies.count - 1);
   });
+}
+
+bool Session::goes_first(const ProgramCopy& asked) {
+  return recent_.goes_first(asked, [this] { return driver_.now(); });
+}
+
+Fate Session::count_native(const ProgramCopy& asked) {
+  const auto recent = recent_.find(asked);
+  if (!recent || recent->call) return Outcome::native;
+  Fate fate = recent->outcome;
+  if (recent->is_over([this] { return driver_.now(); })) {
+    recent_.end(asked);
+    const std::optional<PlaceId> gpu =
+        driver_.contexts().are_alive() ? streams_.place_of(asked.stream) : std::nullopt;
+    if (gpu && !driver_.is_capturing(streams_.handle_of(asked.stream, *gpu)))
+      fate = count_native(asked, *gpu, recent->found - 1);
+  }
+  if (uses_staging(fate.outcome)) uses_.note_staging();
+  return fate;
+}
+
+Fate Session::count_native(const ProgramCopy& asked, PlaceId gpu, int unasked) {
+  ProgramEnds ends;
+  if (const auto against = memory_.resolve(asked, gpu, ends)) return *against;
+  if (ends.pageable()) return Outcome::preparing;
+  CopyCall call = call_of(asked, streams_.handle_of(asked.stream, gpu), gpu);
+  call.options = options_for(ends);
+  call.unasked = unasked;
+  const CopyResult result = engine_.count_native(call, ends.for_engine());
+  if (result.obstacle == FallbackReason::preparing) remember_preparing(asked, ends);
+  return {outcome_of(result.obstacle), result.missed};
 }
 
 void Session::remember_preparing(const ProgramCopy& asked, const ProgramEnds& ends) {
   const Machine& machine = opened_.machine();
   const auto hop = machine.find_hop(ends.source.memory.place, ends.destination.memory.place);
-  const double times = hop ? kAskedAgainAfter / (asked.bytes / machine.hop(*hop).bandwidth) : 0;
+  const Seconds takes = hop ? asked.bytes / machine.hop(*hop).bandwidth : Seconds::infinity();
   recent_.remember_for_a_while(asked, Outcome::preparing, driver_.now() + kAskedAgainAfter,
-                               1 + static_cast<int>(times));
+                               1 + static_cast<int>(kAskedAgainAfter / takes),
+                               takes < kBrief && !ends.pageable());
 }
 
 bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::EngineCall& recent) {

@@ -71,12 +71,17 @@ class Session {
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 
+  /// True of a copy that the driver makes like those before it; then count_native().
+  [[nodiscard]] bool goes_first(const ProgramCopy& asked);
+  /// The copy has been made by the driver. The next one like it may find more.
+  [[nodiscard]] Fate count_native(const ProgramCopy& asked);
   /// So many copies went as they were before there was this session.
   void count_early(const EarlyCopies& copies) noexcept;
 
  private:
   [[nodiscard]] Fate find_out(const ProgramCopy& asked, int found);
   [[nodiscard]] Fate decide(const ProgramCopy& asked, int unasked);
+  [[nodiscard]] Fate count_native(const ProgramCopy& asked, PlaceId gpu, int unasked);
   [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);

@@ -64,6 +64,22 @@ void Preparer::prepare_once_planned(const CopyCall& call, const PlanRequest& req
   threads_.planning->post([=, this] { prepare_planned(copies, request); });
 }
 
+CopyResult Preparer::count_native(const CopyCall& call, const PlanRequest& request) {
+  const PlanPointer plan = plans_.find(request);
+  if (!plan) {
+    prepare_once_planned(call, request);
+    return {.obstacle = FallbackReason::preparing};
+  }
+  if (plan->executor() == Executor::native || lanes_.any_held_beside(call.stream)) return {};
+  Lane* const lane = lanes_.lend(call.stream);
+  if (lane == nullptr || provide(*lane, plan, 1 + call.unasked) != FallbackReason::preparing ||
+      !ready_relays(*plan, *lane).empty())
+    return {};
+  const Seconds gain = plan->native_predicted - plan->predicted;
+  return {.obstacle = FallbackReason::preparing,
+          .missed = std::max(gain, Seconds{}) * (1.0 + call.unasked)};
+}
+
 // In the background, behind the planning.
 void Preparer::prepare_planned(const Unplanned& copies, const PlanRequest& request) noexcept {
   const std::scoped_lock lock(mutex_);

@@ -37,6 +37,8 @@ class Preparer {
   /// issues the next ones when these are done. So streams and memory are made as soon as there is a
   /// plan: else the next copies would only ask for them.
   void prepare_once_planned(const CopyCall& call, const PlanRequest& request);
+  /// Such copies went natively without a decision. None: it need not be so of the next one.
+  [[nodiscard]] CopyResult count_native(const CopyCall& call, const PlanRequest& request);
   /// The relays of the plan whose part of the stream's lane is there; none without a lane.
   [[nodiscard]] PlaceSet ready_relays(const Plan& plan, StreamHandle stream);
 

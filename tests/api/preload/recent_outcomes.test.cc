@@ -71,6 +71,37 @@ TEST(RecentOutcomes, CountHowOftenTheyWereFoundUntilTheirEnd) {
   EXPECT_EQ(recent.find(copy())->found, kMany);
 }
 
+TEST(RecentOutcomes, LetTheNextCopyGoFirstUntilItIsToBeAskedAbout) {
+  RecentOutcomes recent;
+  const auto goes_first_at = [&](Seconds now) {
+    return recent.goes_first(copy(), [now] { return now; });
+  };
+  EXPECT_FALSE(goes_first_at({}));
+
+  recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 2);
+
+  EXPECT_TRUE(goes_first_at(9_us));
+  EXPECT_FALSE(goes_first_at(10_us));
+  (void)recent.find(copy());
+  EXPECT_FALSE(goes_first_at(9_us));
+}
+
+TEST(RecentOutcomes, LetTheNextCopyGoFirstWhereThatIsSaid) {
+  RecentOutcomes recent;
+  const auto goes_first = [&] { return recent.goes_first(copy(), [] { return 20_us; }); };
+
+  recent.remember_for_a_while(copy(), Outcome::preparing, 10_us, 2, true);
+  EXPECT_TRUE(goes_first());
+
+  recent.end(copy());
+  recent.remember(copy(), Outcome::native);
+  EXPECT_TRUE(goes_first());
+
+  recent.end(copy());
+  recent.remember(copy(), call());
+  EXPECT_FALSE(goes_first());
+}
+
 TEST(RecentOutcomes, AreOverAtTheirTimeOrWhenFoundOftenEnough) {
   RecentOutcomes recent;
   const auto is_over_at = [&](Seconds now) {
