@@ -156,9 +156,4 @@ Statistics Engine::statistics() const {
   return parts_->statistics;
 }
 
-LearntKinds Engine::learnt() const {
-  const std::scoped_lock lock(parts_->mutex);
-  return parts_->learner.learnt();
-}
-
 }  // namespace polypath

@@ -127,8 +127,6 @@ class Engine {
   /// False if the calling thread may use too few CPUs to copy pageable memory through windows.
   [[nodiscard]] bool windows_pay() const;
   [[nodiscard]] Statistics statistics() const;
-  /// The experience that is certain.
-  [[nodiscard]] LearntKinds learnt() const;
 
  private:
   void check_process() const;

@@ -88,13 +88,13 @@ bool Interposer::goes_first(const ProgramCopy& asked) noexcept {
   Session* const session = start_.session();
   return session != nullptr && !is_off() && !Busy::is_this_thread() &&
          trace::Recorder::of_process() == nullptr &&
-         nvtx_.load(std::memory_order_relaxed) == nullptr && session->goes_first(asked);
+         nvtx_.load(std::memory_order_relaxed) == nullptr && session->natives().goes_first(asked);
 }
 
 void Interposer::count_native(const ProgramCopy& asked) noexcept {
   const Busy guard;
   Fate fate = Outcome::native;
-  (void)ignore_errors([&] { fate = start_.session()->count_native(asked); });
+  (void)ignore_errors([&] { fate = start_.session()->natives().count(asked); });
   tally_.count(fate, asked.bytes);
 }
 

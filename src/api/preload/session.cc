@@ -38,34 +38,6 @@ void check_that_ends_are_seen(cuda::CudaDriver& driver) {
        "Take a driver for CUDA 12, or 'polypath run --how preload'.");
 }
 
-// A copy for which something is being made is native without a question for so
-// long, or as often as takes so long: copies that are issued all at once count
-// at once. To find out takes 20 us where another thread makes contexts
-// meanwhile, and 60 to 80 in a thread that is new (H200): TransferBench's ten
-// copies of 256 MiB between two GPUs took 1.03 times as long as natively
-// (results/h200x4/transferbench.json). So brief copies are made before the
-// next one is asked about. Cost: a program gains so much, and a copy, later.
-constexpr Seconds kAskedAgainAfter = 10'000_us, kBrief = 5'000_us;
-
-// Of a copy that is left to the program's own call.
-Outcome outcome_of(FallbackReason obstacle) {
-  switch (obstacle) {
-    case FallbackReason::none: return Outcome::native;
-    case FallbackReason::failed: return Outcome::failed;
-    case FallbackReason::preparing: return Outcome::preparing;
-    case FallbackReason::no_lane: return Outcome::in_use;
-    case FallbackReason::queue_full: return Outcome::queue_full;
-    case FallbackReason::reads_peer: return Outcome::reads_peer;
-  }
-  return Outcome::failed;
-}
-
-// After which there may be staging memory.
-bool uses_staging(Outcome outcome) {
-  return outcome == Outcome::streams || outcome == Outcome::graphs || outcome == Outcome::windows ||
-         outcome == Outcome::preparing;
-}
-
 }  // namespace
 
 Session::Session(const Settings& settings)
@@ -79,7 +51,8 @@ Session::Session(const Settings& settings)
       uses_(settings_, driver_, engine_),
       batches_(driver_, engine_, streams_, memory_),
       order_(driver_, streams_),
-      executor_(parse_executor(settings.executor)) {
+      executor_(parse_executor(settings.executor)),
+      natives_(opened_, driver_, engine_, streams_, memory_, uses_, executor_) {
   if (!opened_.note().empty()) log(LogLevel::info, opened_.note());
   check_that_ends_are_seen(driver_);
   leave_out_exclusive_gpus();
@@ -106,7 +79,7 @@ void Session::stop_preparing() noexcept {
 }
 
 Fate Session::copy(const ProgramCopy& asked) {
-  const auto recent = recent_.find(asked);
+  const auto recent = natives_.recent().find(asked);
   if (recent && recent->call && is_left_again(asked, *recent->call)) return Outcome::native;
   const bool settled =
       recent && !recent->call && !recent->is_over([this] { return driver_.now(); });
@@ -118,60 +91,10 @@ Fate Session::copy(const ProgramCopy& asked) {
 // `found`: so often it was found among what is remembered for a while, this
 // time included.
 Fate Session::find_out(const ProgramCopy& asked, int found) {
-  if (found > 0) recent_.end(asked);
+  if (found > 0) natives_.recent().end(asked);
   const Fate fate = decide(asked, std::max(0, found - 1));
-  if (fate.outcome == Outcome::reads_peer) recent_.remember(asked, fate.outcome);
+  if (fate.outcome == Outcome::reads_peer) natives_.recent().remember(asked, fate.outcome);
   return fate;
-}
-
-// The stream may be gone: it is but a name here.
-void Session::count_early(const EarlyCopies& copies) noexcept {
-  (void)ignore_errors([&] {
-    const auto [context, gpu] = copies.home;
-    if (!cuda::is_active(gpu) || driver_.contexts().of(gpu) != context) return;
-    const std::vector<PlaceId> gpus = opened_.machine().places_of(PlaceKind::gpu);
-    (void)count_native(copies.copy, gpus[static_cast<std::size_t>(gpu)], copies.count - 1);
-  });
-}
-
-bool Session::goes_first(const ProgramCopy& asked) {
-  return recent_.goes_first(asked, [this] { return driver_.now(); });
-}
-
-Fate Session::count_native(const ProgramCopy& asked) {
-  const auto recent = recent_.find(asked);
-  if (!recent || recent->call) return Outcome::native;
-  Fate fate = recent->outcome;
-  if (recent->is_over([this] { return driver_.now(); })) {
-    recent_.end(asked);
-    const std::optional<PlaceId> gpu =
-        driver_.contexts().are_alive() ? streams_.place_of(asked.stream) : std::nullopt;
-    if (gpu && !driver_.is_capturing(streams_.handle_of(asked.stream, *gpu)))
-      fate = count_native(asked, *gpu, recent->found - 1);
-  }
-  if (uses_staging(fate.outcome)) uses_.note_staging();
-  return fate;
-}
-
-Fate Session::count_native(const ProgramCopy& asked, PlaceId gpu, int unasked) {
-  ProgramEnds ends;
-  if (const auto against = memory_.resolve(asked, gpu, ends)) return *against;
-  if (ends.pageable()) return Outcome::preparing;
-  CopyCall call = call_of(asked, streams_.handle_of(asked.stream, gpu), gpu);
-  call.options = options_for(ends);
-  call.unasked = unasked;
-  const CopyResult result = engine_.count_native(call, ends.for_engine());
-  if (result.obstacle == FallbackReason::preparing) remember_preparing(asked, ends);
-  return {outcome_of(result.obstacle), result.missed};
-}
-
-void Session::remember_preparing(const ProgramCopy& asked, const ProgramEnds& ends) {
-  const Machine& machine = opened_.machine();
-  const auto hop = machine.find_hop(ends.source.memory.place, ends.destination.memory.place);
-  const Seconds takes = hop ? asked.bytes / machine.hop(*hop).bandwidth : Seconds::infinity();
-  recent_.remember_for_a_while(asked, Outcome::preparing, driver_.now() + kAskedAgainAfter,
-                               1 + static_cast<int>(kAskedAgainAfter / takes),
-                               takes < kBrief && !ends.pageable());
 }
 
 bool Session::is_left_again(const ProgramCopy& asked, const RecentOutcomes::EngineCall& recent) {
@@ -203,25 +126,16 @@ Fate Session::decide(const ProgramCopy& asked, int unasked) {
   if (const auto against = memory_.resolve(asked, *gpu, ends)) {
     if (*against == Outcome::same_memory || *against == Outcome::few_cpus ||
         *against == Outcome::pageable)
-      recent_.remember(asked, *against);
+      natives_.recent().remember(asked, *against);
     return *against;
   }
-  CopyCall call = call_of(asked, stream, *gpu);
-  call.options = options_for(ends);
+  CopyCall call = call_of(asked, stream, *gpu, ends, executor_);
   call.cautious = true;
   call.unasked = unasked;
   ProgramQuestion question{asked, *gpu, ends, engine_.decide(call, ends.for_engine())};
   const Fate fate = carry_out(question);
-  if (fate.outcome == Outcome::preparing) remember_preparing(asked, ends);
+  if (fate.outcome == Outcome::preparing) natives_.remember_preparing(asked, ends);
   return fate;
-}
-
-// Every message of another process's memory would change all addresses of a
-// graph.
-PlanOptions Session::options_for(const ProgramEnds& ends) const {
-  PlanOptions options;
-  if (ends.imported() && !executor_) options.executor = Executor::stream;
-  return options;
 }
 
 Fate Session::carry_out(ProgramQuestion& question) {
@@ -270,11 +184,12 @@ void Session::wait_if_blocking(const ProgramQuestion& question) {
 // A copy with no effect on contention is native without a question to the
 // engine.
 void Session::remember(const ProgramCopy& asked, const Decision& decision) {
-  if (decision.stays_native && !decision.time) return recent_.remember(asked, Outcome::native);
+  if (decision.stays_native && !decision.time)
+    return natives_.recent().remember(asked, Outcome::native);
   RecentOutcomes::EngineCall engine_call{
       .call = decision.call,
       .context = streams_.context_of_default(asked.stream, decision.call.stream_gpu)};
-  recent_.remember(asked, std::move(engine_call));
+  natives_.recent().remember(asked, std::move(engine_call));
 }
 
 // Copies over several paths may be behind anything: no call and no stream of

@@ -5,15 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "api/preload/early_copies.h"
 #include "api/preload/idle_streams.h"
 #include "api/preload/outcome.h"
 #include "api/preload/program_copy.h"
 #include "api/preload/program_ends.h"
-#include "api/preload/recent_outcomes.h"
 #include "api/preload/session_batch.h"
 #include "api/preload/session_imports.h"
 #include "api/preload/session_memory.h"
+#include "api/preload/session_natives.h"
 #include "api/preload/session_order.h"
 #include "api/preload/session_streams.h"
 #include "api/preload/session_uses.h"
@@ -71,22 +70,15 @@ class Session {
   /// Waits for the preparation in progress and makes no more of them.
   void stop_preparing() noexcept;
 
-  /// True of a copy that the driver makes like those before it; then count_native().
-  [[nodiscard]] bool goes_first(const ProgramCopy& asked);
-  /// The copy has been made by the driver. The next one like it may find more.
-  [[nodiscard]] Fate count_native(const ProgramCopy& asked);
-  /// So many copies went as they were before there was this session.
-  void count_early(const EarlyCopies& copies) noexcept;
+  /// Copies that the driver makes without a decision.
+  [[nodiscard]] SessionNatives& natives() { return natives_; }
 
  private:
   [[nodiscard]] Fate find_out(const ProgramCopy& asked, int found);
   [[nodiscard]] Fate decide(const ProgramCopy& asked, int unasked);
-  [[nodiscard]] Fate count_native(const ProgramCopy& asked, PlaceId gpu, int unasked);
   [[nodiscard]] bool is_left_again(const ProgramCopy& asked,
                                    const RecentOutcomes::EngineCall& recent);
   void remember(const ProgramCopy& asked, const Decision& decision);
-  void remember_preparing(const ProgramCopy& asked, const ProgramEnds& ends);
-  [[nodiscard]] PlanOptions options_for(const ProgramEnds& ends) const;
   [[nodiscard]] Fate carry_out(ProgramQuestion& question);
   [[nodiscard]] Fate leave(ProgramQuestion& question);
   [[nodiscard]] bool may_begin(const ProgramQuestion& question);
@@ -105,7 +97,7 @@ class Session {
   SessionBatches batches_;
   SessionOrder order_;
   std::optional<Executor> executor_;
-  RecentOutcomes recent_;
+  SessionNatives natives_;
 };
 
 }  // namespace polypath::preload

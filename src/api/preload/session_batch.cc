@@ -12,6 +12,13 @@ CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu) {
           .stream_gpu = gpu};
 }
 
+CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu,
+                 const ProgramEnds& ends, std::optional<Executor> chosen) {
+  CopyCall call = call_of(asked, stream, gpu);
+  if (ends.imported() && !chosen) call.options.executor = Executor::stream;
+  return call;
+}
+
 // Cheap checks come first: a batch of small copies goes to the driver before
 // the engine is asked. The engine looks at the copies again, as it does for
 // every caller; the batches that it takes are large enough for that.

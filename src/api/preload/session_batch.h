@@ -43,5 +43,9 @@ class SessionBatches {
 
 /// The copy as the engine is asked for it.
 CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu);
+/// The same where its ends are known. Every message of another process's memory would change all
+/// addresses of a graph: it goes as streams, unless an executor has been chosen.
+CopyCall call_of(const ProgramCopy& asked, StreamHandle stream, PlaceId gpu,
+                 const ProgramEnds& ends, std::optional<Executor> chosen);
 
 }  // namespace polypath::preload

@@ -77,7 +77,7 @@ void SessionStart::make_session() noexcept {
     auto* session = new Session(settings_);
     session_.store(session, std::memory_order_release);
     gate_.pass_below(begin_below(), session->smallest_planned());
-    for (const EarlyCopies& copies : early_.take()) session->count_early(copies);
+    for (const EarlyCopies& copies : early_.take()) session->natives().count_early(copies);
   } catch (const std::exception& error) {
     gate_.turn_off(error.what(), kCouldNotStart);
   }

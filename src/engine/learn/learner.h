@@ -50,9 +50,6 @@ class Learner {
   /// it is one of an exchange.
   void disturb(StreamHandle stream);
 
-  /// The experience that is certain.
-  [[nodiscard]] LearntKinds learnt() const { return experience_.learnt(); }
-
  private:
   void learn_from(const Measurement& measurement, const Timing& timing);
   void keep_in_background();
