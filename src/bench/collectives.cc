@@ -184,7 +184,7 @@ class SizeRun {
 }  // namespace
 
 ChosenMachine choose_machine(const CollectiveBench& bench) {
-  ChosenMachine chosen = choose_machine(bench.machine, bench.settings);
+  ChosenMachine chosen = context::choose_machine(bench.machine, bench.settings);
   if (!bench.nodes) return chosen;
   if (!chosen.simulated)
     fail(ErrorCode::unsupported, fmt::format("{} nodes cannot be measured", *bench.nodes),

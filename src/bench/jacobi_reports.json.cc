@@ -90,7 +90,7 @@ Json result_object(const JacobiResult& result) {
 std::string jacobi_bench_report(const std::string& json, const Progress& progress) {
   const JacobiBench bench = read_jacobi_bench(json);
   const OpenMachine opened =
-      open_machine(choose_machine(bench.machine, bench.settings), bench.settings);
+      open_machine(context::choose_machine(bench.machine, bench.settings), bench.settings);
   Json list = Json::array();
   for (const JacobiResult& result : measure_jacobi(opened, bench, progress))
     list.push_back(result_object(result));

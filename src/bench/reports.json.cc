@@ -72,24 +72,24 @@ OpenMachine open_for(const Request& request) {
 std::string plan_report(const std::string& json) {
   const PlanRequest request = read_plan_request(json);
   const PlanPointer plan = plan_for(request);
-  return polypath::plan_report(request.machine, *plan, simulate_transfer(request, *plan));
+  return context::plan_report(request.machine, *plan, simulate_transfer(request, *plan));
 }
 
 std::string joint_plan_report(const std::string& json) {
   const JointPlanRequest request = read_joint_plan_request(json);
   Planner planner(request.machine, request.settings);
   const JointPlanPointer plan = JointPlanner(planner).plan(request.transfers, request.options);
-  return polypath::joint_plan_report({.machine = request.machine,
-                                      .simulated = request.simulated,
-                                      .pattern = request.pattern,
-                                      .issuers = request.options.issuers,
-                                      .plan = *plan});
+  return context::joint_plan_report({.machine = request.machine,
+                                     .simulated = request.simulated,
+                                     .pattern = request.pattern,
+                                     .issuers = request.options.issuers,
+                                     .plan = *plan});
 }
 
 std::string trace_report(const std::string& json) {
   const PlanRequest request = read_plan_request(json);
   const PlanPointer plan = plan_for(request);
-  return polypath::trace_report(request.machine, simulate_transfer(request, *plan).spans);
+  return context::trace_report(request.machine, simulate_transfer(request, *plan).spans);
 }
 
 std::string bench_report(const std::string& json, const Progress& progress) {

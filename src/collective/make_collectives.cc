@@ -7,7 +7,7 @@
 #include "collective/internode/internode_collectives.h"
 #include "collective/rank/node_collectives.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 // The nodes' machines may differ, and pieces may not.
 Bytes agreed_piece(Communicator& communicator, const Machine& machine) {
@@ -62,4 +62,4 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
   return make_collectives(all.driver, all.machine, settings, name, std::move(communicator), host);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

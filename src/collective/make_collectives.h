@@ -8,7 +8,7 @@
 #include "collective/rank/collectives.h"
 #include "collective/rank/seen_gpus.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A rank's GPU, on its node's machine: the named one, else the one of its number among the ranks
 /// of its node.
@@ -34,4 +34,4 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
                                               std::unique_ptr<Communicator> communicator,
                                               const std::string& host = {});
 
-}  // namespace polypath
+}  // namespace polypath::collective

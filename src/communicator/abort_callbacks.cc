@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace polypath {
+namespace polypath::communicator {
 
 void AbortCallbacks::add(Communicator::Callback callback) {
   {
@@ -38,4 +38,4 @@ void AbortCallbacks::await_told() {
   all_told_.wait(lock, [this] { return telling_ == 0; });
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

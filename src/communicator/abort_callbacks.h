@@ -7,7 +7,7 @@
 
 #include "communicator/communicator.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Thread-safe.
 class AbortCallbacks {
@@ -29,4 +29,4 @@ class AbortCallbacks {
   int telling_ = 0;    ///< threads that call them now
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

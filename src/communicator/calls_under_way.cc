@@ -8,7 +8,7 @@
 
 #include "communicator/bootstrap/ranks.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 using Clock = CallUnderWay::Clock;
@@ -130,4 +130,4 @@ std::string CallsUnderWay::describe_missing(CallNumber call) const {
   return who;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

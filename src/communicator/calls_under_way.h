@@ -19,7 +19,7 @@
 #include "communicator/node/control_block.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 struct CallUnderWay {
   using Clock = std::chrono::steady_clock;
@@ -76,4 +76,4 @@ class CallsUnderWay {
   std::vector<Communicator::Doubt> doubts_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -10,7 +10,7 @@
 #include "communicator/watcher.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 CommunicatorOptions communicator_options(const Settings& settings) {
   return {.node = settings.node, .timeout = Seconds{settings.communicator_timeout}};
@@ -108,4 +108,4 @@ void check_at_all_ranks(Communicator& communicator, const std::string& problem) 
   throw_first_problem(communicator.all_gather(problem));
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

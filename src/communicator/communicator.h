@@ -21,7 +21,7 @@
 #include "core/settings.h"
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 class CommunicatorState;
 class Watcher;
@@ -124,4 +124,4 @@ class Communicator {
 /// As check_at_all_ranks() of a bootstrap (bootstrap.h).
 void check_at_all_ranks(Communicator& communicator, const std::string& problem);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

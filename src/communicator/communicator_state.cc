@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/process.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 CommunicatorState::CommunicatorState(Agreement agreed, ControlBlock block, int own_rank,
                                      Seconds timeout)
@@ -152,4 +152,4 @@ void CommunicatorState::look_for_problems() {
     block_.abort(local_, error->code(), error->what());
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -12,7 +12,7 @@
 #include "communicator/node/control_block_sharing.h"
 #include "communicator/watcher.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Thread-safe.
 class CommunicatorState final : public Watched {
@@ -58,4 +58,4 @@ class CommunicatorState final : public Watched {
   CallsUnderWay under_way_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

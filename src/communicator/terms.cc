@@ -7,7 +7,7 @@
 #include "communicator/bootstrap/frames.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 [[noreturn]] void fail_to_agree(std::size_t rank, const std::string& what, const std::string& here,
@@ -36,4 +36,4 @@ void agree_on(Communicator& communicator, const std::vector<Term>& terms) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

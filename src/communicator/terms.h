@@ -7,7 +7,7 @@
 
 #include "communicator/communicator.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Something that must be the same at all ranks.
 struct Term {
@@ -20,4 +20,4 @@ struct Term {
 /// and both values.
 void agree_on(Communicator& communicator, const std::vector<Term>& terms);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

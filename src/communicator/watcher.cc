@@ -5,7 +5,7 @@
 
 #include "core/process.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -85,4 +85,4 @@ bool Watcher::may_rest() {
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

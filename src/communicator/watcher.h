@@ -8,7 +8,7 @@
 
 #include "core/background.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Something that is looked at.
 class Watched {
@@ -47,4 +47,4 @@ class Watcher {
   Background background_{Background::Priority::normal};
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -5,7 +5,7 @@
 
 #include "probe/calibrate.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// Calibrates what choose_nominal_machine finds for the name, keeps the result in the user's cache
 /// (machine/store.h), and returns polypath.calibration/1 with the calibrated machine itself as
@@ -18,4 +18,4 @@ std::string calibrate_report(const std::string& name, const probe::Progress& pro
 /// load_machine; a damaged calibration is invalid_machine.
 std::string calibration_report(const std::string& name);
 
-}  // namespace polypath
+}  // namespace polypath::context

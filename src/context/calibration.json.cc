@@ -16,7 +16,7 @@
 #include "machine/load_machine.h"
 #include "machine/store.h"
 
-namespace polypath {
+namespace polypath::context {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -219,4 +219,4 @@ std::string calibration_report(const std::string& name) {
   return json_text(report_of(*calibrated, read_machine_file(calibrated->file)), kReportIndent);
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

@@ -8,7 +8,7 @@
 #include "engine/call/dependence.h"
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::context {
 namespace {
 
 // The statistics that POLYPATH_STATS prints when the context goes.
@@ -208,4 +208,4 @@ std::vector<sim::Span> Context::trace() {
   return opened_.simulator()->trace();
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

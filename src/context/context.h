@@ -9,7 +9,7 @@
 
 #include "context/open.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// A stream of a GPU, made by this context or by the program.
 struct GpuStream {
@@ -104,4 +104,4 @@ class Context {
   std::map<Address, PlaceId> allocations_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::context

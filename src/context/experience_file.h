@@ -7,7 +7,7 @@
 #include "engine/learn/experience_keeper.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// $XDG_CACHE_HOME/polypath/FINGERPRINT-DRIVER.learnt.json. Errors as calibration_path.
 std::string experience_path(const Machine& machine, const std::string& driver);
@@ -28,4 +28,4 @@ LearntKinds parse_experience(const std::string& text, const Machine& machine,
 /// it. Errors as choose_machine.
 std::string learnt_report(const std::string& name);
 
-}  // namespace polypath
+}  // namespace polypath::context

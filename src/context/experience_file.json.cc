@@ -19,7 +19,7 @@
 #include "machine/load_machine.h"
 #include "machine/store.h"
 
-namespace polypath {
+namespace polypath::context {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -166,4 +166,4 @@ std::string learnt_report(const std::string& name) {
   return learnt.empty() ? std::string() : experience_to_json(chosen.machine, learnt);
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

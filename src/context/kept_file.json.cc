@@ -1,6 +1,6 @@
 #include "context/kept_file.json.h"
 
-namespace polypath {
+namespace polypath::context {
 
 void check_schema(const JsonField& root, const char* schema) {
   if (root.at("schema").text(kLongestKeptName) != schema)
@@ -14,4 +14,4 @@ PlaceId place_named(const Machine& machine, const JsonField& name) {
   name.reject("is no place", "the machine has no place of that name");
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

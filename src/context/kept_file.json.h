@@ -5,7 +5,7 @@
 #include "core/json_reader.json.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// Of a place, a path, a schema or a choice.
 inline constexpr std::size_t kLongestKeptName = 256;
@@ -16,4 +16,4 @@ void check_schema(const JsonField& root, const char* schema);
 /// The machine's place of that name; it has to be there.
 PlaceId place_named(const Machine& machine, const JsonField& name);
 
-}  // namespace polypath
+}  // namespace polypath::context

@@ -22,7 +22,7 @@
 #include "probe/calibrate.h"
 #include "probe/discover.h"
 
-namespace polypath {
+namespace polypath::context {
 namespace {
 
 constexpr const char* kDefaultMachine = "h200x4";
@@ -203,4 +203,4 @@ OpenMachine simulate(const Machine& machine, const Settings& settings,
   return open_machine({.machine = machine}, settings, simulation);
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

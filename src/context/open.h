@@ -12,7 +12,7 @@
 #include "engine/load/load_tracker.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// A machine that a name stands for; nothing is open yet.
 struct ChosenMachine {
@@ -100,4 +100,4 @@ const OpenMachine& whole_computer(const Settings& settings);
 OpenMachine simulate(const Machine& machine, const Settings& settings,
                      const sim::Options& simulation = {});
 
-}  // namespace polypath
+}  // namespace polypath::context

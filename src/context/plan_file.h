@@ -8,7 +8,7 @@
 #include "machine/machine.h"
 #include "plan/joint/found_plans.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// $XDG_CACHE_HOME/polypath/FINGERPRINT-DRIVER.plans.json. Errors as calibration_path.
 std::string plan_file_path(const Machine& machine, const std::string& driver);
@@ -28,4 +28,4 @@ std::string found_plans_to_json(const Machine& machine, const Settings& settings
 FoundPlans parse_found_plans(const std::string& text, const Machine& machine,
                              const Settings& settings, const std::string& origin);
 
-}  // namespace polypath
+}  // namespace polypath::context

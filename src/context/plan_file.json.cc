@@ -20,7 +20,7 @@
 #include "machine/store.h"
 #include "plan/planner_revision.h"
 
-namespace polypath {
+namespace polypath::context {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -101,7 +101,7 @@ class Writer {
   [[nodiscard]] Json of(const FoundSplit& split) const {
     Json paths = Json::array();
     for (const PathDraft& part : split)
-      paths.push_back({{"via", polypath::name_of(machine_, part.path)},
+      paths.push_back({{"via", context::name_of(machine_, part.path)},
                        {"share", part.share},
                        {"chunks", part.chunks},
                        {"taper", part.taper}});
@@ -175,7 +175,7 @@ class Reader {
   }
   [[nodiscard]] Path path(const JsonField& via, const std::vector<Path>& paths) const {
     for (const Path& path : paths)
-      if (polypath::name_of(machine_, path) == via.text(kLongestKeptName)) return path;
+      if (context::name_of(machine_, path) == via.text(kLongestKeptName)) return path;
     via.reject("is no path", "none between the two places leads there");
   }
 
@@ -295,4 +295,4 @@ std::shared_ptr<PlanKeeper> open_plan_file(const Machine& machine, const std::st
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

@@ -1,9 +1,9 @@
 #pragma once
 // How reports are written: those of this folder, and those of bench.
 
-namespace polypath {
+namespace polypath::context {
 
 /// Spaces for each level.
 inline constexpr int kReportIndent = 2;
 
-}  // namespace polypath
+}  // namespace polypath::context

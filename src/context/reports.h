@@ -9,7 +9,7 @@
 #include "plan/joint/joint.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::context {
 
 /// A list of the zoo's machines: [{name, description, gpus, hosts}].
 std::string machines_report();
@@ -44,4 +44,4 @@ std::string joint_plan_report(const PlannedSet& planned);
 /// with the first of them; it says that they are simulated.
 std::string trace_report(const Machine& machine, const std::vector<sim::Span>& spans);
 
-}  // namespace polypath
+}  // namespace polypath::context

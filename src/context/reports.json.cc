@@ -12,7 +12,7 @@
 #include "driver/trace/events.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::context {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -192,4 +192,4 @@ std::string trace_report(const Machine& machine, const std::vector<sim::Span>& s
   return json_text(report, kReportIndent);
 }
 
-}  // namespace polypath
+}  // namespace polypath::context

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/layers.h"
 #include "core/units.h"
 
 namespace polypath {

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 class CpuSet {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 /// A file descriptor that closes itself; -1 if there is none.

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 enum class ErrorCode {

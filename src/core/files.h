@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 /// The first `most` bytes of a file; nothing if it cannot be opened. Files of /proc and /sys too.

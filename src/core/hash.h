@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 class Hash {

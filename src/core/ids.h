@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 /// An index into one table; `Tag` says which.

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 enum class LogLevel { error, warning, info, debug };

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 /// Counts the forks that lie between the first process and this one: differs in a forked child.

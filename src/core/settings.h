@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layers.h"
 #include "core/statistics_target.h"
 #include "core/units.h"
 

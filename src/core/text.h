@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/layers.h"
 #include "core/units.h"
 
 namespace polypath {

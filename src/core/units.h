@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/layers.h"
+
 namespace polypath {
 
 /// An amount of memory, in bytes.

@@ -11,7 +11,7 @@
 #include "driver/cuda/verified_peers.h"
 #endif
 
-namespace polypath {
+namespace polypath::driver {
 namespace {
 
 std::string processor_name() {
@@ -82,4 +82,4 @@ std::unique_ptr<Driver> open_gpu_driver(const Machine&, const GpuDriverOptions&)
 
 #endif
 
-}  // namespace polypath
+}  // namespace polypath::driver

@@ -10,7 +10,7 @@
 #include "driver/driver.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::driver {
 
 /// Facts of one visible GPU; vectors over GPUs are indexed as Computer::gpus.
 struct GpuFacts {
@@ -60,4 +60,4 @@ struct GpuDriverOptions {
 std::unique_ptr<Driver> open_gpu_driver(const Machine& machine,
                                         const GpuDriverOptions& options = {});
 
-}  // namespace polypath
+}  // namespace polypath::driver

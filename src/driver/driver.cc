@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::driver {
 namespace {
 
 [[noreturn]] void fail_without_kernels(const std::string& problem, const std::string& driver) {
@@ -130,4 +130,4 @@ KernelRequest with_memory(KernelRequest request, const std::vector<Address>& mem
   return request;
 }
 
-}  // namespace polypath
+}  // namespace polypath::driver

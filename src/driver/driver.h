@@ -17,7 +17,7 @@
 #include "model/kernel.h"
 #include "model/reduction.h"
 
-namespace polypath {
+namespace polypath::driver {
 
 /// An address in any of the machine's memories, as the driver's user sees it.
 struct Address {
@@ -330,4 +330,4 @@ void check_reduction(const CopyRequest& request, const Reduction& reduction);
 /// many.
 KernelRequest with_memory(KernelRequest request, const std::vector<Address>& memory);
 
-}  // namespace polypath
+}  // namespace polypath::driver

@@ -3,7 +3,7 @@
 
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::driver {
 
 class ForwardingDriver : public Driver {
  public:
@@ -111,4 +111,4 @@ class ForwardingDriver : public Driver {
   Driver& real_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::driver

@@ -8,7 +8,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::driver {
 
 inline constexpr Bytes kTrialBytes{(std::uint64_t{64} << 10) + 96};  ///< no whole number of pages
 
@@ -20,4 +20,4 @@ inline std::vector<std::byte> trial_bytes(std::uint64_t seed) {
   return bytes;
 }
 
-}  // namespace polypath
+}  // namespace polypath::driver

@@ -11,7 +11,7 @@
 #include "core/process.h"
 #include "engine/engine_parts.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 Engine::Engine(Driver& driver, const Machine& machine, const Settings& settings,
                std::shared_ptr<LoadTracker> load, std::shared_ptr<ExperienceKeeper> keeper,
@@ -156,4 +156,4 @@ Statistics Engine::statistics() const {
   return parts_->statistics;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

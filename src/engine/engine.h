@@ -20,7 +20,7 @@
 #include "plan/options.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 struct EngineParts;
 
@@ -136,4 +136,4 @@ class Engine {
   std::unique_ptr<EngineParts> parts_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

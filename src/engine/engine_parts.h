@@ -41,7 +41,7 @@
 #include "engine/prepare/window_preparer.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 struct EngineParts {
   EngineParts(Driver& used_driver, const Machine& described, const Settings& chosen,
@@ -111,4 +111,4 @@ struct EngineParts {
   }
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

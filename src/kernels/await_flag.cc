@@ -2,7 +2,7 @@
 
 #include "kernels/images.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 // Simulated machines wait without it.
 Kernel await_flag_kernel() {
@@ -16,4 +16,4 @@ std::vector<std::uint64_t> await_flag_values(std::uint32_t value, std::uint32_t 
   return {value, then};
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

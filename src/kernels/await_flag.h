@@ -9,7 +9,7 @@
 
 #include "model/kernel.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// Its numbers are those of await_flag_values, its memory the flag. Without an image for GPUs if
 /// there was no CUDA compiler when this was built.
@@ -18,4 +18,4 @@ Kernel await_flag_kernel();
 /// Until the flag is `value`; it is `then` afterwards.
 std::vector<std::uint64_t> await_flag_values(std::uint32_t value, std::uint32_t then);
 
-}  // namespace polypath
+}  // namespace polypath::kernels

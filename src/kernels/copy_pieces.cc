@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "kernels/images.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 void copy_on_host(std::span<std::byte* const> memory, std::span<const std::uint64_t> values) {
@@ -37,4 +37,4 @@ std::vector<std::uint64_t> piece_values(std::span<const Bytes> sizes) {
   return values;
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -16,7 +16,7 @@
 #include "kernels/piece_layout.h"
 #include "model/kernel.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// The kernel for up to so many pieces, one of the two numbers of piece_layout.h; without an image
 /// for GPUs if there was no CUDA compiler when this was built. Its numbers are those of
@@ -26,4 +26,4 @@ Kernel copy_pieces_kernel(std::size_t most);
 /// The numbers of a call for pieces of these sizes.
 std::vector<std::uint64_t> piece_values(std::span<const Bytes> sizes);
 
-}  // namespace polypath
+}  // namespace polypath::kernels

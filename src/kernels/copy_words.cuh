@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace polypath::gpu {
+namespace polypath::kernels::gpu {
 
 constexpr int kInFlight = 4;  // loads of a thread, so that a link's latency is hidden
 
@@ -48,4 +48,4 @@ __device__ void copy_unit(char* destination, const char* source, std::uint64_t b
   (void)copy_aligned<unsigned char, threads>(destination, source, bytes);
 }
 
-}  // namespace polypath::gpu
+}  // namespace polypath::kernels::gpu

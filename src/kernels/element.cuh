@@ -7,7 +7,7 @@
 
 #include "kernels/reduce_layout.h"
 
-namespace polypath::gpu {
+namespace polypath::kernels::gpu {
 
 struct Float16 {
   std::uint16_t bits;
@@ -231,4 +231,4 @@ __device__ void with_reducer(const ReductionCode& of, Function function) {
   }
 }
 
-}  // namespace polypath::gpu
+}  // namespace polypath::kernels::gpu

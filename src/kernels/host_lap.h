@@ -10,7 +10,7 @@
 
 #include "kernels/mailbox_layout.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// The parameters outlive it.
 class HostLap {
@@ -50,4 +50,4 @@ class HostLap {
   bool is_second_phase_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -12,7 +12,7 @@
 #include "kernels/reduce.h"
 #include "kernels/reduce_layout.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 constexpr std::size_t kFirstMailbox = 2;  // of the memories: the input and the output are before
@@ -199,4 +199,4 @@ bool mail_is_abandoned(std::span<std::byte* const> memory, std::span<const std::
   return HostMailboxes(of, memory.subspan(kFirstMailbox)).is_abandoned();
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -8,7 +8,7 @@
 #include "kernels/mail.h"
 #include "kernels/mailbox_layout.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 HostKernel mail_before_exchange(MailUse use, MailWay way);
 HostKernel mail_after_exchange(MailUse use, MailWay way);
@@ -16,4 +16,4 @@ HostKernel mail_after_exchange(MailUse use, MailWay way);
 /// What a kernel's values are; the addresses are 0.
 MailParameters parameters_of(std::span<const std::uint64_t> values);
 
-}  // namespace polypath
+}  // namespace polypath::kernels

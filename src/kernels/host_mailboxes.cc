@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 // Messages in boxes, in lines or parcels, with the flags of one lap.
@@ -116,4 +116,4 @@ bool HostMailboxes::is_abandoned() const {
 
 void HostMailboxes::finish() const { std::memcpy(own() + kMailCalls, &call_, sizeof call_); }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

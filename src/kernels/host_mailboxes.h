@@ -10,7 +10,7 @@
 
 #include "kernels/mailbox_layout.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// The parameters and the memories outlive it.
 class HostMailboxes {
@@ -46,4 +46,4 @@ class HostMailboxes {
   std::uint32_t call_ = 0;  ///< its flags have this number
 };
 
-}  // namespace polypath
+}  // namespace polypath::kernels

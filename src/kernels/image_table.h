@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace polypath {
+namespace polypath::kernels {
 
 struct KernelImage {
   std::string_view name;
@@ -14,4 +14,4 @@ struct KernelImage {
 /// Empty without a CUDA compiler.
 std::span<const KernelImage> kernel_images();
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "kernels/image_table.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 std::string_view kernel_image(std::string_view name) {
   const auto images = kernel_images();
@@ -19,4 +19,4 @@ std::string_view kernel_image(std::string_view name) {
 
 bool has_kernel_images() { return !kernel_images().empty(); }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -6,7 +6,7 @@
 #include "kernels/images.h"
 #include "kernels/jacobi_layout.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 // Blocks go on with the next rows: more than this many are no faster on any GPU, which holds some
@@ -54,4 +54,4 @@ Bytes jacobi_traffic(std::uint64_t width, std::uint64_t rows) {
   return Bytes{sizeof(float)} * (width * (2 * rows + 2));
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

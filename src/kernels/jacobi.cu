@@ -4,9 +4,9 @@
 
 #include "kernels/jacobi_layout.h"
 
-namespace {
+using namespace polypath::kernels;  // NOLINT(google-build-using-namespace): kernels have C's names
 
-using namespace polypath;
+namespace {
 
 struct Parameters {
   std::uint64_t width, rows;
@@ -35,7 +35,7 @@ __device__ void step_word(const Parameters& of, std::uint64_t row, std::uint64_t
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(polypath::kJacobiThreads)
+extern "C" __global__ void __launch_bounds__(kJacobiThreads)
     jacobi(const __grid_constant__ Parameters of) {
   const std::uint64_t of_row = (of.width + kJacobiColumnsOfBlock - 1) / kJacobiColumnsOfBlock;
   for (std::uint64_t task = blockIdx.x; task < of_row * of.rows; task += gridDim.x) {

@@ -14,7 +14,7 @@
 #include "core/units.h"
 #include "model/kernel.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// Widths are multiples of so many elements, so that rows begin at words of 16 bytes.
 inline constexpr std::uint64_t kJacobiWidthStep = 4;
@@ -31,4 +31,4 @@ LaunchShape jacobi_shape(std::uint64_t width, std::uint64_t rows);
 /// The bytes that the step moves from and to memory: reads rows + 2 rows, writes rows.
 Bytes jacobi_traffic(std::uint64_t width, std::uint64_t rows);
 
-}  // namespace polypath
+}  // namespace polypath::kernels

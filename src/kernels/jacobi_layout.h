@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// The values of a `jacobi` kernel.
 enum JacobiWord : std::uint64_t { kJacobiWidth, kJacobiRows, kJacobiWords };
@@ -13,4 +13,4 @@ inline constexpr unsigned kJacobiThreads = 256;                ///< of a block
 inline constexpr std::uint64_t kJacobiColumnsOfThread = 4;     ///< at a time: a word of 16 bytes
 inline constexpr std::uint64_t kJacobiColumnsOfBlock = 4'096;  ///< of a row, before the next one
 
-}  // namespace polypath
+}  // namespace polypath::kernels

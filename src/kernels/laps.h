@@ -6,7 +6,7 @@
 
 #include "kernels/on_both.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// A parcel of a block's.
 struct LapStep {
@@ -68,4 +68,4 @@ struct Laps {
   }
 };
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -8,7 +8,7 @@
 #include "kernels/reduce.h"
 #include "kernels/reduce_layout.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 // More do not gain anything on an H200 (results/h200x2/kernels.json). Blocks of half as many
@@ -79,7 +79,7 @@ const char* verb_of(MailUse use) {
   return "";
 }
 MailParameters parameters_of(const MailCall& call) {
-  return polypath::parameters_of(mail_values(call));
+  return kernels::parameters_of(mail_values(call));
 }
 
 }  // namespace
@@ -139,14 +139,14 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
 
 Bytes message_bytes(const MailCall& call, int from, int to) {
   const MailParameters of = parameters_of(call);
-  return {polypath::message_bytes(of, static_cast<std::uint64_t>(from),
-                                  static_cast<std::uint64_t>(to))};
+  return {
+      kernels::message_bytes(of, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to))};
 }
 
 Bytes shared_bytes(const MailCall& call, int from, int to) {
   const MailParameters of = parameters_of(call);
   return {
-      polypath::shared_bytes(of, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to))};
+      kernels::shared_bytes(of, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to))};
 }
 
 Bytes bytes_read(const MailCall& call) {
@@ -213,4 +213,4 @@ Bytes bytes_on_links(Bytes message, MailWay way) {
   return way == MailWay::lines ? box_for(message) : message;
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

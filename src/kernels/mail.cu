@@ -6,16 +6,12 @@
 #include "kernels/mailbox.cuh"
 #include "kernels/reduce_layout.h"
 
-namespace {
+// NOLINTBEGIN(google-build-using-namespace): kernels have C's names
+using namespace polypath::kernels;
+using namespace polypath::kernels::gpu;
+// NOLINTEND(google-build-using-namespace)
 
-using polypath::kLineBytes;
-using polypath::kLineMessage;
-using polypath::kThreadsOfLine;
-using polypath::lines_of;
-using polypath::MailParameters;
-using polypath::message_bytes;
-using polypath::gpu::load_word;
-using polypath::gpu::store_word;
+namespace {
 
 constexpr unsigned kThreadsOfWarp = 32;
 constexpr unsigned kAllOfWarp = 0xffffffff;
@@ -45,9 +41,9 @@ __device__ Words load(const char* line) {
 class Mail {
  public:
   __device__ explicit Mail(const MailParameters& of) : of_(of) {
-    const std::uint32_t calls = polypath::gpu::begin_call(of);
+    const std::uint32_t calls = gpu::begin_call(of);
     flag_ = kMagic | calls;
-    half_ = polypath::kMailBoxes + (calls & 1) * (of.ranks - 1) * of.box;
+    half_ = kMailBoxes + (calls & 1) * (of.ranks - 1) * of.box;
   }
 
   // Of what is 120 bytes from each line to the next.
@@ -75,7 +71,7 @@ class Mail {
     return {words.first, has_flag() ? flag_ : words.second};
   }
   __device__ void send(std::uint64_t to, std::uint64_t line, const Words& words) const {
-    store(line_in(to, polypath::box_number(to, of_.rank), line), words);
+    store(line_in(to, box_number(to, of_.rank), line), words);
   }
   // A line's words from the ranks of kAtOnce boxes that follow each other, looked for at once: one
   // look takes as long as one at a single box. All threads of a warp call it together; where a box
@@ -98,8 +94,7 @@ class Mail {
       for (int k = 0; k < kAtOnce; ++k)
         arrived &= !is_wanted[k] || !has_flag() || words[k].second == flag_;
       if (__all_sync(kAllOfWarp, arrived)) return;
-      if (looks % polypath::gpu::kLooksBetweenChecks == 0 &&
-          __any_sync(kAllOfWarp, polypath::gpu::is_abandoned(of_)))
+      if (looks % gpu::kLooksBetweenChecks == 0 && __any_sync(kAllOfWarp, gpu::is_abandoned(of_)))
         return;
     }
   }
@@ -125,7 +120,7 @@ class Mail {
     const std::uint64_t rank = of_.rank + distance;
     return rank < of_.ranks ? rank : rank - of_.ranks;
   }
-  __device__ void finish() const { polypath::gpu::finish_call(of_); }
+  __device__ void finish() const { gpu::finish_call(of_); }
 
  private:
   [[nodiscard]] static __device__ bool has_flag() {
@@ -176,9 +171,8 @@ __device__ void send_result(const Mail& mail, const MailParameters& of, std::uin
 
 // One function for all types: with a copy of everything around it for each of them, the code would
 // be forty times as long.
-__noinline__ __device__ Words combine_any(polypath::gpu::ReductionCode reduction, Words a,
-                                          Words b) {
-  polypath::gpu::with_reducer(reduction, [&](auto reducer) {
+__noinline__ __device__ Words combine_any(gpu::ReductionCode reduction, Words a, Words b) {
+  gpu::with_reducer(reduction, [&](auto reducer) {
     a.first = combine_all(reducer, a.first, b.first);
     a.second = combine_all(reducer, a.second, b.second);
   });
@@ -194,8 +188,7 @@ __device__ std::uint64_t sums(std::uint64_t a, std::uint64_t b) {
 }
 
 // Sums of float32 are what most calls are: they are worth code of their own.
-__device__ Words combine(const polypath::gpu::ReductionCode& reduction, const Words& a,
-                         const Words& b) {
+__device__ Words combine(const gpu::ReductionCode& reduction, const Words& a, const Words& b) {
   if (reduction.code == 0) return {sums(a.first, b.first), sums(a.second, b.second)};
   return combine_any(reduction, a, b);
 }
@@ -220,14 +213,14 @@ __device__ Words reduced(const Mail& mail, const MailParameters& of, std::uint64
   mail.receive_from_all(
       line, own, [&](std::uint64_t) { return has_line; },
       [&](std::uint64_t from, const Words& words) {
-        sum = from == 0 ? words : combine(polypath::gpu::with_next(of.reduction, from), sum, words);
+        sum = from == 0 ? words : combine(gpu::with_next(of.reduction, from), sum, words);
       });
   return sum;
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+extern "C" __global__ void __launch_bounds__(kMailThreads)
     exchange_and_store(const __grid_constant__ MailParameters of) {
   const Mail mail(of);
   const auto bytes = [&](std::uint64_t from) { return message_bytes(of, from, of.rank); };
@@ -243,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
   mail.finish();
 }
 
-extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+extern "C" __global__ void __launch_bounds__(kMailThreads)
     exchange_and_reduce(const __grid_constant__ MailParameters of) {
   const Mail mail(of);
   for_lines(of, [&](std::uint64_t line) {
@@ -257,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
 // Each rank reduces the values of its own message's place in the output, and sends the result to
 // all: first all values are on their way, then each line of results as soon as it is there. A box
 // has the lines of the values, then those of the result.
-extern "C" __global__ void __launch_bounds__(polypath::kMailThreads)
+extern "C" __global__ void __launch_bounds__(kMailThreads)
     exchange_reduce_and_share(const __grid_constant__ MailParameters of) {
   const Mail mail(of);
   const std::uint64_t results = lines_of(of.bytes);  // where they begin

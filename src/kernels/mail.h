@@ -18,7 +18,7 @@
 #include "model/kernel.h"
 #include "model/reduction.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// The treatment of the messages that arrive.
 enum class MailUse {
@@ -114,4 +114,4 @@ Bytes box_for_sharing(Bytes message);
 /// The bytes that a message takes of the links.
 Bytes bytes_on_links(Bytes message, MailWay way);
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -5,7 +5,7 @@
 
 #include "kernels/mailbox_layout.h"
 
-namespace polypath::gpu {
+namespace polypath::kernels::gpu {
 
 constexpr unsigned kLooksBetweenChecks = 1
                                          << 12;  // looks at a flag between two at whether to go on
@@ -66,4 +66,4 @@ __device__ inline void finish_call(const MailParameters& of, std::uint32_t laps 
   *head(of, kMailCalls) += laps;
 }
 
-}  // namespace polypath::gpu
+}  // namespace polypath::kernels::gpu

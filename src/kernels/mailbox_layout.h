@@ -27,7 +27,7 @@
 
 #include "kernels/on_both.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 inline constexpr std::size_t kMostMailRanks = 16;
 inline constexpr std::uint64_t kLineBytes = 128;
@@ -130,4 +130,4 @@ inline constexpr unsigned kMailThreads = 512;  ///< of a block at most
 inline constexpr unsigned kParcelThreads = 512;
 inline constexpr unsigned kThreadsOfLine = 8;
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -5,7 +5,7 @@
 
 #include "kernels/mailbox.cuh"
 
-namespace polypath::gpu {
+namespace polypath::kernels::gpu {
 
 constexpr std::uint64_t kWord = sizeof(uint4);
 constexpr int kInFlight = 8;  // words of a thread
@@ -90,4 +90,4 @@ __device__ inline void move(const Team& team, std::uint64_t begin, std::uint64_t
   });
 }
 
-}  // namespace polypath::gpu
+}  // namespace polypath::kernels::gpu

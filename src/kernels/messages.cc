@@ -7,7 +7,7 @@
 
 #include "kernels/images.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 std::atomic_ref<std::uint32_t> flag(std::byte* at) {
@@ -96,4 +96,4 @@ void HostMessages::signal(std::uint64_t word, std::uint32_t value, const LetGo& 
   flag(there).store(value, std::memory_order_release);
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -16,7 +16,7 @@
 #include "kernels/messages_layout.h"
 #include "model/kernel.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// A task's part of the values.
 struct MessageValues {
@@ -61,4 +61,4 @@ class HostMessages {
   std::vector<bool> begun_, done_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -13,7 +13,7 @@
 
 #include "kernels/on_both.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// How many tasks one launch takes at most.
 inline constexpr std::size_t kMostMessages = 64;
@@ -64,4 +64,4 @@ POLYPATH_ON_BOTH constexpr bool is_signalled(std::uint32_t word, std::uint32_t n
   return static_cast<std::int32_t>(word - number) >= 0;
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

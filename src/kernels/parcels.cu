@@ -11,30 +11,22 @@
 #include "kernels/message_words.cuh"
 #include "kernels/reduce_layout.h"
 
-namespace {
+// NOLINTBEGIN(google-build-using-namespace): kernels have C's names
+using namespace polypath::kernels;
+using namespace polypath::kernels::gpu;
+// NOLINTEND(google-build-using-namespace)
 
-using polypath::is_collected;
-using polypath::MailParameters;
-using polypath::message_bytes;
-using polypath::parcels_of;
-using polypath::part_number;
-using polypath::shared_bytes;
+namespace {
 
 constexpr unsigned kThreadsOfWarp = 32;
 constexpr unsigned kSendingWarps = 4;
 constexpr unsigned kSending = kSendingWarps * kThreadsOfWarp;  // threads, as those that follow
 constexpr unsigned kSaying = kThreadsOfWarp;
 constexpr unsigned kWatching = kThreadsOfWarp;
-constexpr unsigned kTaking = polypath::kParcelThreads - kSending - kSaying - kWatching;
+constexpr unsigned kTaking = kParcelThreads - kSending - kSaying - kWatching;
 constexpr unsigned kTakingWarps = kTaking / kThreadsOfWarp;
 
-using polypath::gpu::for_words;
-using polypath::gpu::kInFlight;
-using polypath::gpu::Message;
-using polypath::gpu::move;
-using polypath::gpu::Team;
-using polypath::gpu::Words;
-using Step = polypath::LapStep;
+using Step = LapStep;
 
 // One call as one block sees it. Blocks are numbered as they start: the first ones of all ranks
 // wait for each other, and those that find no room for none of them. In the second phase, if there
@@ -42,14 +34,14 @@ using Step = polypath::LapStep;
 class Parcels {
  public:
   __device__ explicit Parcels(const MailParameters& of, unsigned phases)
-      : of_(of), laps_(polypath::Laps::of(parcels_of(of.bytes, of.parcel), of.slots, gridDim.x)) {
-    laps_.first = polypath::gpu::begin_call(of);
-    laps_.block = polypath::gpu::number_of_block(of);
+      : of_(of), laps_(Laps::of(parcels_of(of.bytes, of.parcel), of.slots, gridDim.x)) {
+    laps_.first = gpu::begin_call(of);
+    laps_.block = gpu::number_of_block(of);
     laps_.phases = phases;
-    laps_.alternate = of.root != polypath::kEveryRank;
+    laps_.alternate = of.root != kEveryRank;
   }
 
-  [[nodiscard]] __device__ const polypath::Laps& laps() const { return laps_; }
+  [[nodiscard]] __device__ const Laps& laps() const { return laps_; }
   [[nodiscard]] __device__ std::uint64_t begin(const Step& step) const {
     return step.parcel * of_.parcel;
   }
@@ -113,20 +105,19 @@ class Parcels {
     for (unsigned looks = 1;; ++looks) {
       asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
       if (seen == lap) break;
-      if (looks % polypath::gpu::kLooksBetweenChecks == 0 && polypath::gpu::is_abandoned(of_))
-        break;
+      if (looks % gpu::kLooksBetweenChecks == 0 && gpu::is_abandoned(of_)) break;
     }
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
   }
   [[nodiscard]] __device__ char* box(const Step& step, std::uint64_t at,
                                      std::uint64_t sender) const {
-    return reinterpret_cast<char*>(of_.mailboxes[at]) + polypath::kMailBoxes +
-           (step.lap & 1) * (of_.ranks - 1) * of_.box + polypath::box_number(at, sender) * of_.box;
+    return reinterpret_cast<char*>(of_.mailboxes[at]) + kMailBoxes +
+           (step.lap & 1) * (of_.ranks - 1) * of_.box + box_number(at, sender) * of_.box;
   }
   // Where the message would begin if the step's parcel lay where it is in it.
   [[nodiscard]] __device__ char* parcels_in(const Step& step, std::uint64_t at,
                                             std::uint64_t sender) const {
-    return box(step, at, sender) + polypath::kParcelFlags + step.slot * of_.parcel - begin(step);
+    return box(step, at, sender) + kParcelFlags + step.slot * of_.parcel - begin(step);
   }
   [[nodiscard]] __device__ std::uint32_t* flag(const Step& step, std::uint64_t at,
                                                std::uint64_t sender) const {
@@ -134,7 +125,7 @@ class Parcels {
   }
 
   const MailParameters& of_;
-  polypath::Laps laps_;
+  Laps laps_;
 };
 
 // The progress of a warp of a block, in shared memory: a warp that awaits it sees all that this
@@ -221,22 +212,19 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
       taken.note(team);
     });
   }
-  polypath::gpu::finish_call(of, parcels.laps().count());
+  gpu::finish_call(of, parcels.laps().count());
 }
 
 // One function for all types, so that there is not a copy of the loops for each of them.
-__noinline__ __device__ uint4 combine_any(polypath::gpu::ReductionCode reduction, uint4 a,
-                                          uint4 b) {
-  polypath::gpu::with_reducer(reduction, [&](auto reducer) { a = combine_all(reducer, a, b); });
+__noinline__ __device__ uint4 combine_any(gpu::ReductionCode reduction, uint4 a, uint4 b) {
+  gpu::with_reducer(reduction, [&](auto reducer) { a = combine_all(reducer, a, b); });
   return a;
 }
 
 // Sums of float32 are what most calls are.
 template <bool kSumOfFloats>
-__device__ uint4 combine(const polypath::gpu::ReductionCode& reduction, const uint4& a,
-                         const uint4& b) {
-  if constexpr (kSumOfFloats)
-    return combine_all(polypath::gpu::Reducer<float, polypath::gpu::Sum>{}, a, b);
+__device__ uint4 combine(const gpu::ReductionCode& reduction, const uint4& a, const uint4& b) {
+  if constexpr (kSumOfFloats) return combine_all(gpu::Reducer<float, gpu::Sum>{}, a, b);
   else return combine_any(reduction, a, b);
 }
 
@@ -249,7 +237,7 @@ __device__ void reduce(const MailParameters& of, const Parcels& parcels, const T
     uint4 sum[kInFlight], other[kInFlight];
     parcels.arrived(step, 0).load(words, sum);
     for (std::uint64_t from = 1; from < of.ranks; ++from) {
-      const auto reduction = polypath::gpu::with_next(of.reduction, from);
+      const auto reduction = gpu::with_next(of.reduction, from);
       parcels.arrived(step, from).load(words, other);
 #pragma unroll
       for (int k = 0; k < kInFlight; ++k)
@@ -305,26 +293,26 @@ __device__ void exchange_reduce_and_share(const MailParameters& of) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+extern "C" __global__ void __launch_bounds__(kParcelThreads)
     exchange_parcels_and_store(const __grid_constant__ MailParameters of) {
   const Parcels parcels(of, 1);
   exchange(of, parcels,
            [&](const Team& team, const Step& step) { store(of, parcels, team, step); });
 }
 
-extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+extern "C" __global__ void __launch_bounds__(kParcelThreads)
     exchange_parcels_and_reduce(const __grid_constant__ MailParameters of) {
   if (of.reduction == 0) exchange_and_reduce<true>(of);
   else exchange_and_reduce<false>(of);
 }
 
-extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+extern "C" __global__ void __launch_bounds__(kParcelThreads)
     exchange_parcels_reduce_and_share(const __grid_constant__ MailParameters of) {
   if (of.reduction == 0) exchange_reduce_and_share<true>(of);
   else exchange_reduce_and_share<false>(of);
 }
 
-extern "C" __global__ void __launch_bounds__(polypath::kParcelThreads)
+extern "C" __global__ void __launch_bounds__(kParcelThreads)
     exchange_parcels_store_and_share(const __grid_constant__ MailParameters of) {
   const Parcels parcels(of, 2);
   exchange(of, parcels, [&](const Team& team, const Step& step) {

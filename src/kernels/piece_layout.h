@@ -8,7 +8,7 @@
 
 #include "kernels/on_both.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// How many pieces one launch takes at most, and one that hands over fewer parameters: that saves 2
 /// us of the call and 3 us until it is done (results/h200x2/many.json).
@@ -32,4 +32,4 @@ POLYPATH_ON_BOTH constexpr std::size_t words_for(std::size_t most_pieces) {
   return kPieceSizes + 3 * most_pieces;
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

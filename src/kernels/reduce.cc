@@ -6,7 +6,7 @@
 
 #include "kernels/images.h"
 
-namespace polypath {
+namespace polypath::kernels {
 namespace {
 
 // A block for so many bytes, and no more blocks than that. On an H200 64 reduce 1140 GB/s, 128 1340
@@ -78,4 +78,4 @@ LaunchShape reduce_shape(Bytes bytes) {
           .threads_per_block = kReduceThreads};
 }
 
-}  // namespace polypath
+}  // namespace polypath::kernels

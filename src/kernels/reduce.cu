@@ -2,10 +2,12 @@
 
 #include "kernels/element.cuh"
 
-namespace {
+// NOLINTBEGIN(google-build-using-namespace): kernels have C's names
+using namespace polypath::kernels;
+using namespace polypath::kernels::gpu;
+// NOLINTEND(google-build-using-namespace)
 
-using polypath::kMostOperands;
-using polypath::gpu::with_reducer;
+namespace {
 
 constexpr int kInFlight = 4;  // words of a thread
 
@@ -26,7 +28,7 @@ template <class Reducer, class Combine>
 __device__ void for_operands(const Parameters& of, Combine combine) {
   std::uint64_t into = of.values_of[0];
   for (std::uint64_t next = 1; next < of.operands; ++next) {
-    combine(Reducer{polypath::averaged_values(of.values, into, of.values_of[next])}, next);
+    combine(Reducer{averaged_values(of.values, into, of.values_of[next])}, next);
     into += of.values_of[next];
   }
 }
@@ -110,7 +112,7 @@ __device__ void reduce(const Parameters& of) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(polypath::kReduceThreads)
+extern "C" __global__ void __launch_bounds__(kReduceThreads)
     reduce(const __grid_constant__ Parameters parameters) {
   with_reducer({parameters.code, 0}, [&](auto reducer) { reduce<decltype(reducer)>(parameters); });
 }

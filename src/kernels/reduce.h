@@ -16,7 +16,7 @@
 #include "model/kernel.h"
 #include "model/reduction.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 /// Its numbers are those of reduce_values, its memory the result and then the operands; without an
 /// image for GPUs if there was no CUDA compiler when this was built.
@@ -35,4 +35,4 @@ Reduction reduction_of(std::uint64_t code, std::uint64_t values);
 /// How many threads for so many bytes of the result.
 LaunchShape reduce_shape(Bytes bytes);
 
-}  // namespace polypath
+}  // namespace polypath::kernels

@@ -6,7 +6,7 @@
 
 #include "kernels/on_both.h"
 
-namespace polypath {
+namespace polypath::kernels {
 
 inline constexpr std::uint64_t kReduceOperators = 5;
 inline constexpr std::uint64_t kAverageOperator = 4;  ///< as in ReduceOperator, where sum is 0
@@ -57,4 +57,4 @@ enum ReduceWord : std::uint64_t {
 
 inline constexpr unsigned kReduceThreads = 512;  ///< of a block
 
-}  // namespace polypath
+}  // namespace polypath::kernels

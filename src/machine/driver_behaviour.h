@@ -5,7 +5,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 struct DriverBehaviour {
   /// The gain that must be certain, because transfers end later than predicted: by several paths,
@@ -75,4 +75,4 @@ struct DriverBehaviour {
   double context_beside_allocations = 16;
 };
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 using D = DriverBehaviour;
@@ -82,4 +82,4 @@ void DriverField::set(DriverBehaviour& driver, double value) const {
       member);
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -7,7 +7,7 @@
 
 #include "machine/driver_behaviour.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// One field: its name in machine files, where it stands, and the range of its value in SI units.
 struct DriverField {
@@ -34,4 +34,4 @@ struct DriverField {
 /// All fields, in the order of DriverBehaviour.
 const std::vector<DriverField>& driver_fields();
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -9,7 +9,7 @@
 
 #include "core/hash.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 // The zero byte after each part keeps ("ab", "c") apart from ("a", "bc").
@@ -62,4 +62,4 @@ std::string fingerprint(const Machine& machine) {
   return fmt::format("{:016x}", hash.value());
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -5,7 +5,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// 16 hexadecimal digits that depend on the machine's name and structure: names, kinds, models and
 /// NUMA nodes of the places; names, kinds and engines of the resources, and whether they have a
@@ -13,4 +13,4 @@ namespace polypath {
 /// a machine and its calibration have the same. The same in every version and on every platform.
 std::string fingerprint(const Machine& machine);
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 class HopTable {
  public:
@@ -35,4 +35,4 @@ class HopTable {
   std::vector<HopId> hops_;  ///< by row; invalid where there is none
 };
 
-}  // namespace polypath
+}  // namespace polypath::machine

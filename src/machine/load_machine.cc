@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "machine/zoo.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 constexpr std::string_view kSynthetic = "synthetic:";
@@ -56,4 +56,4 @@ Machine load_machine(std::string_view name) {
        "Name one of them, synthetic:SEED, or a file such as ./mine.json.");
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -10,7 +10,7 @@
 #include "machine/machine.h"
 #include "machine/provenance.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// Names of the zoo's machines, sorted.
 std::vector<std::string> zoo_names();
@@ -39,4 +39,4 @@ std::string machine_to_json(const Machine& machine, const Provenance& provenance
 /// switch, PCIe only, or a mix; 1 to 4 host places; spreads of latency, bandwidth and capacity.
 Machine synthetic_machine(std::uint64_t seed);
 
-}  // namespace polypath
+}  // namespace polypath::machine

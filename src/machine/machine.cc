@@ -13,7 +13,7 @@
 #include "machine/nodes.h"
 #include "machine/provenance.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 constexpr std::string_view kHost = "host";
@@ -289,4 +289,4 @@ void validate(const Machine& machine) {
   check_network(machine);
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

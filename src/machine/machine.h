@@ -12,7 +12,7 @@
 #include "core/units.h"
 #include "machine/driver_behaviour.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// A machine has at most so many places, of all its nodes.
 inline constexpr std::size_t kMostPlaces = 64;
@@ -196,4 +196,4 @@ std::string hop_name(const Machine& machine, HopId hop);
 /// most one hop per ordered pair, no hop to itself. Error (invalid_machine) names the culprit.
 void validate(const Machine& machine);
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -15,7 +15,7 @@
 #include "machine/driver_fields.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 // Far above any real machine, low enough that a hostile file costs milliseconds.
 inline constexpr std::size_t kMostEntries = 4096;
@@ -151,4 +151,4 @@ class MachineReader {
   Machine machine_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 void add_uses(std::vector<Use>& uses, const std::vector<Use>& more) {
@@ -170,4 +170,4 @@ std::optional<NetworkPath> find_network_path(const Machine& machine, const Hop& 
   return found;
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

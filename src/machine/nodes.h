@@ -10,7 +10,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// `nodes` copies of a machine, joined by its network: places and resources have names such as
 /// "node1.gpu0", and each GPU has a hop to each of another node. One node is the machine as it is.
@@ -28,4 +28,4 @@ struct NetworkPath {
 /// of the ends' NUMA nodes where they are on the network, else the first that are.
 std::optional<NetworkPath> find_network_path(const Machine& machine, const Hop& hop);
 
-}  // namespace polypath
+}  // namespace polypath::machine

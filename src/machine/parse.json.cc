@@ -8,7 +8,7 @@
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 constexpr std::string_view kSchema = "polypath.machine/1";
@@ -83,4 +83,4 @@ std::optional<Machine> parse_nominal_machine(std::string_view json, std::string_
   return machine;
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

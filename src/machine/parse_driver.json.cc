@@ -7,7 +7,7 @@
 #include "machine/driver_fields.h"
 #include "machine/machine_reader.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 constexpr std::array kNumbers = {Unit{"1", 1}};
@@ -42,4 +42,4 @@ void read_driver(const JsonField& field, QuantityReader& quantities, DriverBehav
     if (field.has(known.name)) known.set(driver, value_of(field.at(known.name), known, quantities));
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -8,7 +8,7 @@
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 HopKind network_kind_of(const JsonField& field, const std::string& pair, const std::string& kind,
@@ -81,4 +81,4 @@ HopKind HopReader::kind_of(const JsonField& field, const Hop& hop) {
                           "between GPUs it is peer or driver_staged, to or from a host it is host");
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -8,7 +8,7 @@
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 void NetworkReader::read(const JsonField& field) {
   field.allow_only({"latency", "bandwidth", "ends", "note"});
@@ -39,4 +39,4 @@ std::vector<Use> NetworkReader::read_uses(const JsonField& field, PlaceId place)
   return uses;
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -5,7 +5,7 @@
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 void PlaceReader::read(const JsonField& field) {
   field.allow_only({"name", "kind", "model", "numa_node", "staging_latency", "staging_missing",
@@ -73,4 +73,4 @@ std::vector<PlaceId> places_at(const Machine& machine, const JsonField& field) {
   return places;
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -7,7 +7,7 @@
 
 #include "machine/machine_reader.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 // 1 MB/s to 100 TB/s: a number outside is a slip of the unit.
@@ -70,4 +70,4 @@ Bytes QuantityReader::size(const JsonField& field) {
   return {static_cast<std::uint64_t>(bytes)};
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -7,7 +7,7 @@
 #include "machine/machine_reader.h"
 #include "machine/pattern.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 std::string used_name(const JsonField& use) {
   if (use.is_text()) return use.text(kLongestName);
@@ -94,4 +94,4 @@ void ResourceReader::read_use(const JsonField& field, const std::string& named_a
   uses.push_back(use);
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 constexpr std::size_t kLongestPlainName = 64;
@@ -128,4 +128,4 @@ bool is_machine_name(std::string_view name) {
          all_of(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:");
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -9,7 +9,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// The names that "gpu[0-3]" stands for, in order, with their numbers; a name without brackets is
 /// itself, with number 0. Empty if the brackets are malformed, descend, or span more than `limit`.
@@ -46,4 +46,4 @@ bool is_resource_name(std::string_view name);
 /// True for a name of 1 to 192 letters, digits and "_.-:", such as "synthetic:7".
 bool is_machine_name(std::string_view name);
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -7,7 +7,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// One call cost: its name in machine files and where it stands in CallCosts.
 struct CostField {
@@ -34,4 +34,4 @@ struct Provenance {
   Machine nominal;  ///< the same machine with the numbers from before
 };
 
-}  // namespace polypath
+}  // namespace polypath::machine

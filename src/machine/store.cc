@@ -14,7 +14,7 @@
 #include "machine/fingerprint.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 std::string variable(const char* name) {
@@ -103,4 +103,4 @@ std::optional<CalibratedMachine> stored_calibration(const Machine& nominal,
        "Remove it, and calibrate again.");
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

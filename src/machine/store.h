@@ -6,7 +6,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 /// A machine with measured numbers, and the same with the nominal ones.
 struct CalibratedMachine {
@@ -36,4 +36,4 @@ std::optional<CalibratedMachine> stored_calibration(const Machine& nominal,
 /// ones beside nominal ones. Errors as load_machine.
 std::optional<CalibratedMachine> read_calibration(const std::string& path);
 
-}  // namespace polypath
+}  // namespace polypath::machine

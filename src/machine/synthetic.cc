@@ -9,7 +9,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 // splitmix64 (Steele, Lea, Flood 2014).
@@ -272,4 +272,4 @@ void Builder::add_costs() {
 
 Machine synthetic_machine(std::uint64_t seed) { return Builder(seed).build(); }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -7,7 +7,7 @@
 #include "machine/driver_fields.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -205,4 +205,4 @@ std::string machine_to_json(const Machine& machine, const Provenance& provenance
   return Writer(machine, &provenance).text();
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace polypath {
+namespace polypath::machine {
 
 struct ZooFile {
   std::string_view name;
@@ -14,4 +14,4 @@ struct ZooFile {
 /// All zoo files, sorted by name.
 std::span<const ZooFile> zoo_files();
 
-}  // namespace polypath
+}  // namespace polypath::machine

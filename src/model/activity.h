@@ -9,7 +9,7 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The bytes that a kernel moves over a hop.
 struct Traffic {
@@ -44,4 +44,4 @@ struct Activity {
 
 using ActivityPointer = std::shared_ptr<Activity>;
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // Less credit than this is none: too little to notice, yet more than a clock can tell apart after
@@ -65,4 +65,4 @@ std::vector<Capacity> capacities_now(std::span<const Capacity> capacities,
   return now;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

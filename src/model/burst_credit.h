@@ -23,7 +23,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The credit of a machine's resources over time. All of it is there at first.
 class BurstCredit {
@@ -62,4 +62,4 @@ Seconds rest_of(const Machine& machine);
 std::vector<Capacity> capacities_now(std::span<const Capacity> capacities,
                                      std::span<const ResourceId> spent);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 constexpr std::uint64_t kAlignment = 512;
@@ -86,4 +86,4 @@ double exact_chunk_count(const HockneyPath& path, Bytes bytes, Seconds issue) {
   return std::max(1.0, std::sqrt((bytes / faster.bandwidth) / fixed));
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

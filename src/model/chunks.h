@@ -12,7 +12,7 @@
 
 #include "model/hockney.h"
 
-namespace polypath {
+namespace polypath::model {
 
 struct ChunkBounds {
   /// No chunk is smaller, unless the path carries less in all or `largest`, if it is less than
@@ -31,4 +31,4 @@ std::vector<Bytes> chunk_sizes(const HockneyPath& path, Bytes bytes, double coun
 /// costs `issue` of CPU time: the larger of the slower leg's α and the issue cost counts per chunk.
 double exact_chunk_count(const HockneyPath& path, Bytes bytes, Seconds issue);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -1,6 +1,6 @@
 #include "model/copy_engines.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 constexpr int kUnlimited = -1;
@@ -44,4 +44,4 @@ std::vector<ActivityPointer> CopyEngines::give_back(const Activity& copy) {
   return starting;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -7,7 +7,7 @@
 #include "machine/machine.h"
 #include "model/activity.h"
 
-namespace polypath {
+namespace polypath::model {
 
 class CopyEngines {
  public:
@@ -27,4 +27,4 @@ class CopyEngines {
   std::deque<ActivityPointer> waiting_;  ///< ready copies without their engines, in that order
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

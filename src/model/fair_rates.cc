@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -78,4 +78,4 @@ std::vector<Capacity> capacities_of(const Machine& machine) {
   return capacities;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

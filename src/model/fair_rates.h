@@ -13,7 +13,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// One flow: at most `cap`, and its claims on the resources.
 struct Flow {
@@ -29,4 +29,4 @@ std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
 /// take what each has now (burst_credit.h).
 std::vector<Capacity> capacities_of(const Machine& machine);
 
-}  // namespace polypath
+}  // namespace polypath::model

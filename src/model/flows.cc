@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // A flow this close to its end has ended: far below a byte, far above rounding.
@@ -90,4 +90,4 @@ void Flows::take_credit() {
     credit_.take(hop_rates_.machine().hop(flow.activity->hop).uses, flow.rate);
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

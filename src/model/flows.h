@@ -11,7 +11,7 @@
 #include "model/burst_credit.h"
 #include "model/hop_rates.h"
 
-namespace polypath {
+namespace polypath::model {
 
 class Flows {
  public:
@@ -58,4 +58,4 @@ class Flows {
   bool rates_stale_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

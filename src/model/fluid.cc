@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::model {
 
 Fluid::Fluid(const Machine& machine, const HopRates& hop_rates)
     : machine_(machine), flows_(hop_rates), engines_(machine), under_way_(machine.places.size()) {}
@@ -150,4 +150,4 @@ void Fluid::finish(const ActivityPointer& activity) {
   activity->may_go_on = nullptr;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

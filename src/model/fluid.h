@@ -23,7 +23,7 @@
 #include "model/flows.h"
 #include "model/hop_rates.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The timeline of one machine. Not thread-safe.
 class Fluid {
@@ -81,4 +81,4 @@ class Fluid {
   std::vector<int> under_way_;  ///< by place: copies that a GPU makes now
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace polypath {
+namespace polypath::model {
 
 /// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
 struct Float16 {
@@ -52,4 +52,4 @@ struct BFloat16 {
   }
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -1,6 +1,6 @@
 #include "model/hockney.h"
 
-namespace polypath {
+namespace polypath::model {
 
 std::vector<double> closed_form_shares(std::span<const LinearTime> paths, Bytes bytes) {
   std::vector<bool> used(paths.size(), true);
@@ -22,4 +22,4 @@ std::vector<double> closed_form_shares(std::span<const LinearTime> paths, Bytes 
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -17,7 +17,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// One copy of a path: α and β.
 struct Leg {
@@ -42,4 +42,4 @@ struct LinearTime {
 /// others solved again, as the paper excludes paths.
 std::vector<double> closed_form_shares(std::span<const LinearTime> paths, Bytes bytes);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -4,7 +4,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // Sums of demands are rounded, so a resource that they fill exactly counts as one that binds.
@@ -134,4 +134,4 @@ void RatesAtWork::stop(std::int32_t hop, double rate) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

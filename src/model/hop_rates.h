@@ -14,7 +14,7 @@
 #include "machine/machine.h"
 #include "model/fair_rates.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The limits of a machine's hops, laid out for finding rates often.
 class HopRates {
@@ -107,4 +107,4 @@ class RatesAtWork {
   std::vector<ResourceId> to_clear_;   ///< resources that were reached
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -4,7 +4,7 @@
 
 #include "model/stream_calls.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // The clock of each node's thread.
@@ -103,4 +103,4 @@ IssueTimes issue_times(const Machine& machine, const Program& program, Executor 
                                      : issue_streams(machine, program);
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

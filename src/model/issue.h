@@ -9,7 +9,7 @@
 
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::model {
 
 struct IssueTimes {
   std::vector<Seconds> nodes;  ///< when each is issued, from the call
@@ -18,4 +18,4 @@ struct IssueTimes {
 
 IssueTimes issue_times(const Machine& machine, const Program& program, Executor executor);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -5,7 +5,7 @@
 
 #include "model/share_program.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 std::vector<ShareGroup> groups_of(std::span<const JointPaths> transfers) {
@@ -71,4 +71,4 @@ Seconds flow_bound(const Machine& machine, const ResourceModel& resources,
   return {amounts.time};
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -27,7 +27,7 @@
 #include "model/path.h"
 #include "model/share_problem.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The paths of one transfer, its direct one first.
 struct JointPaths {
@@ -56,4 +56,4 @@ struct FlowDemand {
 Seconds flow_bound(const Machine& machine, const ResourceModel& resources,
                    std::span<const FlowDemand> demands);
 
-}  // namespace polypath
+}  // namespace polypath::model

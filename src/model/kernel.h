@@ -14,7 +14,9 @@
 #include <span>
 #include <string>
 
-namespace polypath {
+#include "core/layers.h"
+
+namespace polypath::model {
 
 /// The same function on the host: gets the pieces of memory and the values, in the call's order,
 /// and behind these the lap (KernelGroup::laps) where there are several.
@@ -48,4 +50,4 @@ struct KernelGroup {
   int laps = 1;               ///< so often they meet in one call
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 constexpr double kTolerance = 1e-11;
@@ -168,4 +168,4 @@ DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<Dead
   return solution;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace polypath {
+namespace polypath::model {
 
 /// One row: Σ coefficients[i]·b[i] − T <= constant.
 struct DeadlineRow {
@@ -50,4 +50,4 @@ DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<Dead
 DeadlineSolution minimise_deadline(std::size_t variables, const std::vector<DeadlineRow>& rows,
                                    double total);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::model {
 
 Path staged_path(const Machine& machine, HopId first, HopId second) {
   const bool to_host = machine.place(machine.hop(second).destination).kind == PlaceKind::host;
@@ -88,4 +88,4 @@ std::vector<Use> ResourceModel::claims(const Path& path) const {
   return sum;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

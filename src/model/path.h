@@ -8,7 +8,7 @@
 #include "machine/machine.h"
 #include "model/hockney.h"
 
-namespace polypath {
+namespace polypath::model {
 
 struct Path {
   HopId first;
@@ -62,4 +62,4 @@ class ResourceModel {
   std::vector<Capacity> capacities_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 Bytes aligned(Bytes bytes) {
@@ -233,4 +233,4 @@ Program program_of(const Machine& machine, std::span<const Bytes> sizes, const D
   return PiecesBuilder(machine, sizes, dealt, std::max(slots, 1)).build();
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -18,7 +18,7 @@
 
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// Where pieces begin in a staging slot.
 inline constexpr Bytes kPieceAlignment = 512_B;
@@ -60,4 +60,4 @@ constexpr int destination_buffer(std::size_t piece) { return source_buffer(piece
 Program program_of(const Machine& machine, std::span<const Bytes> sizes, const DealtPieces& dealt,
                    int slots);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::model {
 
 StagedPipeline::StagedPipeline(Leg first, Leg second, Seconds staging, Seconds release, int slots)
     : first_(first),
@@ -22,4 +22,4 @@ Seconds StagedPipeline::add(Bytes chunk, Seconds first_issued, Seconds second_is
   return slot_free = second_done_;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -14,7 +14,7 @@
 
 #include "model/hockney.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The recursion above; feed it the chunks in order.
 class StagedPipeline {
@@ -36,4 +36,4 @@ class StagedPipeline {
   std::size_t added_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

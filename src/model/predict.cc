@@ -8,7 +8,7 @@
 #include "model/pipeline.h"
 #include "model/tolerance.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // One path in flight. It flows from `start` on at its fair rate until nothing is left; `tail`
@@ -260,4 +260,4 @@ Prediction Predictor::predict(const TransferShape& transfer, int slots) const {
   return predict_well({&transfer, 1}, slots).front();
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -22,7 +22,7 @@
 #include "model/transfer.h"
 #include "model/transfer_issue.h"
 
-namespace polypath {
+namespace polypath::model {
 
 struct Prediction {
   Seconds time;                      ///< from the call until the calling thread knows it is done
@@ -62,4 +62,4 @@ class Predictor {
   std::unique_ptr<TransferIssues> issues_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 bool in_range(int number, std::size_t size) {
@@ -211,4 +211,4 @@ std::string structure_of(const Program& program) {
   return std::move(writer).text();
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -29,7 +29,7 @@
 #include "model/kernel.h"
 #include "model/reduction.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// Memory that nodes read and write.
 struct ProgramBuffer {
@@ -217,4 +217,4 @@ Seconds wait_latency(const Machine& machine, const Program& program, const Node&
 /// graph.
 std::string structure_of(const Program& program);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -6,7 +6,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // A port carries hardly more than one copy over it: it is what they share.
@@ -81,4 +81,4 @@ Seconds least_time(const Machine& machine, const Program& program, double times)
   return Seconds{longest};
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

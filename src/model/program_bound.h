@@ -12,7 +12,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// Of a program that does `times` as much of everything.
 Seconds least_time(const Machine& machine, const Program& program, double times = 1);
@@ -24,4 +24,4 @@ Seconds least_time(const Machine& machine, const Program& program, double times 
 ///   T ≥ max over places of (bytes that leave)/(Σ capacities), and of those that arrive
 Seconds least_time_by_any_way(const Machine& machine, const Program& program, double times = 1);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "model/half_floats.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // The type of the computation: integers without a sign, of at least 32 bits, wrap around; smaller
@@ -152,4 +152,4 @@ void reduce_on_host(const Reduction& reduction, std::byte* destination, const st
   reduce_of(reduction.type)(reduction, destination, source, bytes);
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -23,7 +23,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::model {
 
 enum class ElementType {
   float32,
@@ -106,4 +106,4 @@ constexpr Bytes bytes_of(ElementType type) {
 void reduce_on_host(const Reduction& reduction, std::byte* destination, const std::byte* source,
                     Bytes bytes);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -3,7 +3,7 @@
 #include "model/predict.h"
 #include "model/timeline.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // When the last byte of each path has arrived and the caller's stream knows of it.
@@ -47,4 +47,4 @@ std::vector<Prediction> Predictor::replay(std::span<const TransferShape> transfe
   return predictions;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

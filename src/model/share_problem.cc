@@ -6,7 +6,7 @@
 #include "model/share_program.h"
 #include "model/tolerance.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // Amounts (of 1) when every used path runs at its fair rate and all end together; the common end.
@@ -101,4 +101,4 @@ ShareSolution solve_shares(std::span<const SharedPath> paths, std::span<const Ca
   return {{best_time}, best};
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

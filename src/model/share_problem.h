@@ -28,7 +28,7 @@
 #include "machine/machine.h"
 #include "model/hockney.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// One path of the problem.
 struct SharedPath {
@@ -46,4 +46,4 @@ struct ShareSolution {
 ShareSolution solve_shares(std::span<const SharedPath> paths, std::span<const Capacity> available,
                            Bytes total, Bytes smallest);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -6,7 +6,7 @@
 #include "model/linear_program.h"
 #include "model/tolerance.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // Of all shares that take so little longer, those are taken that use least of the machine. With
@@ -163,4 +163,4 @@ double claim_on(const SharedPath& path, ResourceId resource) {
   return 0;
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

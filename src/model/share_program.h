@@ -9,7 +9,7 @@
 
 #include "model/share_problem.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// The paths of one transfer.
 struct ShareGroup {
@@ -38,4 +38,4 @@ std::map<ResourceId, double> first_use(std::span<const ShareGroup> groups);
 
 double claim_on(const SharedPath& path, ResourceId resource);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -5,7 +5,7 @@
 
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// Makes the calls that put `program` into streams, in order:
 ///
@@ -90,4 +90,4 @@ void put_into_streams(const Program& program, Calls& calls) {
     if (is_freed_last(ring)) calls.release(ring, Program::kCallersQueue);
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

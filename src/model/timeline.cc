@@ -3,7 +3,7 @@
 #include "core/interruption.h"
 #include "model/traffic.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // About a millisecond's.
@@ -108,4 +108,4 @@ void Timeline::play() {
   while (fluid_.play_some(kStepsBetweenChecks)) check_interruption();
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

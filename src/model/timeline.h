@@ -12,7 +12,7 @@
 #include "model/issue.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::model {
 
 class Timeline {
  public:
@@ -52,4 +52,4 @@ class Timeline {
   std::map<int, Met> meetings_;  ///< by number
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -1,7 +1,7 @@
 #pragma once
 // The difference between predicted times that counts.
 
-namespace polypath {
+namespace polypath::model {
 
 /// Predicted times that differ by less than this part are as good as each other. No series of
 /// copies can tell them apart: in three of four series of native copies of 16 MiB and more the
@@ -9,4 +9,4 @@ namespace polypath {
 /// % in the median.
 inline constexpr double kAlike = 0.002;
 
-}  // namespace polypath
+}  // namespace polypath::model

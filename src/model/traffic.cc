@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::model {
 
 void KernelTraffic::add(PlaceId place, Bytes bytes, bool writes) {
   if (place == gpu_ || bytes.value == 0) return;
@@ -23,4 +23,4 @@ void KernelTraffic::add(PlaceId place, Bytes bytes, bool writes) {
   else flows_.push_back({*hop, weighed});
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

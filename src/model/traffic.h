@@ -7,7 +7,7 @@
 
 #include "model/fluid.h"
 
-namespace polypath {
+namespace polypath::model {
 
 class KernelTraffic {
  public:
@@ -25,4 +25,4 @@ class KernelTraffic {
   std::vector<Traffic> flows_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

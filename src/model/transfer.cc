@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // One path while its copies are laid out.
@@ -139,4 +139,4 @@ Program program_of(const Machine& machine, const TransferShape& shape, int slots
   return TransferBuilder(machine, shape, std::max(slots, 1)).build();
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

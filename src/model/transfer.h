@@ -6,7 +6,7 @@
 #include "model/path.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// How a plan runs.
 enum class Executor { native, stream, graph };
@@ -39,4 +39,4 @@ constexpr int kSourceBuffer = 0, kDestinationBuffer = 1;
 /// Events are not assigned.
 Program program_of(const Machine& machine, const TransferShape& shape, int slots);
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -1,6 +1,6 @@
 #include "model/transfer_issue.h"
 
-namespace polypath {
+namespace polypath::model {
 namespace {
 
 // Chunk counts repeat; their issue times are kept, up to a bound.
@@ -32,4 +32,4 @@ const TransferIssue& TransferIssues::of(const TransferShape& transfer, int slots
   return known_[key_] = find_out(transfer, slots);
 }
 
-}  // namespace polypath
+}  // namespace polypath::model

@@ -7,7 +7,7 @@
 
 #include "model/issue.h"
 
-namespace polypath {
+namespace polypath::model {
 
 /// When the copies of one path are issued, from the call.
 struct PathIssue {
@@ -37,4 +37,4 @@ class TransferIssues {
   std::vector<int> key_;  ///< of the last call
 };
 
-}  // namespace polypath
+}  // namespace polypath::model

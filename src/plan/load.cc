@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kSteps = 16;
@@ -45,4 +45,4 @@ bool overloads(const Predictor& predictor, const Path& path, const LoadSignature
   return false;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

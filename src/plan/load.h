@@ -10,7 +10,7 @@
 
 #include "model/predict.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The part of each resource's capacity that other transfers take. Empty: none.
 using Load = std::vector<Capacity>;
@@ -31,4 +31,4 @@ BytesPerSecond path_rate(const Machine& machine, const Path& path);
 /// True if a staged path at its full rate would take more of some loaded resource than is left.
 bool overloads(const Predictor& predictor, const Path& path, const LoadSignature& load);
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 
 /// Not thread-safe. `on_evict` is called with each value that has to go.
 template <class Key, class Value>
@@ -69,4 +69,4 @@ class LruCache {
   std::size_t evictions_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 const char* describe(LeftOutBecause why) {
   switch (why) {
@@ -39,4 +39,4 @@ std::optional<Executor> parse_executor(const std::string& name) {
        "the executors are auto, native, stream and graph", "Name one of them.");
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -13,7 +13,7 @@
 #include "core/settings.h"
 #include "model/predict.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// Reads "native", "stream" or "graph", and "auto", which is none of them; error (invalid_argument)
 /// lists them.
@@ -106,4 +106,4 @@ struct PlanOptions {
   auto operator<=>(const PlanOptions&) const = default;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -9,7 +9,7 @@
 #include "machine/machine.h"
 #include "model/predict.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The decision about one path, and its reason.
 struct PathDecision {
@@ -47,4 +47,4 @@ using PlanPointer = std::shared_ptr<const Plan>;
 /// through every place that has a real hop to both ends, GPUs before hosts.
 std::vector<Path> find_paths(const Machine& machine, PlaceId source, PlaceId destination);
 
-}  // namespace polypath
+}  // namespace polypath::plan

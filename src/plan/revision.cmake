@@ -6,6 +6,6 @@ foreach(file IN LISTS FILES)
 endforeach()
 string(SHA256 revision "${hashes}")
 string(SUBSTRING ${revision} 0 16 revision)
-file(WRITE ${OUTPUT} "#include \"plan/planner_revision.h\"\n\nnamespace polypath {\n\n"
+file(WRITE ${OUTPUT} "#include \"plan/planner_revision.h\"\n\nnamespace polypath::plan {\n\n"
      "const char* planner_revision() { return \"${VERSION}-${revision}\"; }\n\n"
-     "}  // namespace polypath\n")
+     "}  // namespace polypath::plan\n")

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-namespace polypath {
+namespace polypath::plan {
 
 /// Parts of a message by path: "direct", "gpu2", "host0".
 using Shares = std::map<std::string, double>;
@@ -16,4 +16,4 @@ struct Split {
   bool operator==(const Split&) const = default;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -9,7 +9,7 @@
 
 #include "model/predict.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The best split found for one pair, size and executor.
 struct TunedEntry {
@@ -39,4 +39,4 @@ TunedTable read_tuned(const std::string& path);
 TunedTable parse_tuned(const std::string& json, const std::string& origin);
 std::string tuned_to_json(const TunedTable& table);
 
-}  // namespace polypath
+}  // namespace polypath::plan

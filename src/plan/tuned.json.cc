@@ -10,7 +10,7 @@
 #include "core/json_reader.json.h"
 #include "core/json_text.json.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr Bytes kMostBytes = 16_MiB;
@@ -108,4 +108,4 @@ std::string tuned_to_json(const TunedTable& table) {
   return json_text({{"schema", kSchema}, {"machine", table.machine}, {"entries", entries}}, 2);
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

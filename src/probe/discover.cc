@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::probe {
 namespace {
 
 constexpr double kLinkEfficiency = 0.87;
@@ -217,4 +217,4 @@ Machine machine_of(const Computer& computer) {
   return Builder(computer).build();
 }
 
-}  // namespace polypath
+}  // namespace polypath::probe

@@ -15,7 +15,7 @@
 #include "driver/computer.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::probe {
 
 /// How the description of such a machine ends.
 inline constexpr const char* kNotMeasured = "; nominal rates, not measured.";
@@ -24,4 +24,4 @@ inline constexpr const char* kNotMeasured = "; nominal rates, not measured.";
 /// order of `computer.gpus`. Error (unsupported) with its problem if it has none.
 Machine machine_of(const Computer& computer);
 
-}  // namespace polypath
+}  // namespace polypath::probe

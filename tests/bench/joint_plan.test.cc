@@ -25,7 +25,7 @@ TEST(JointPlanReport, IsOfWhatThePlannerPlans) {
 
   EXPECT_EQ(
       report,
-      polypath::joint_plan_report(
+      context::joint_plan_report(
           {.machine = machine, .simulated = true, .issuers = Issuers::threads, .plan = *plan}));
 }
 

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <thread>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 namespace {
 

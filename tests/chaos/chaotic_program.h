@@ -8,6 +8,7 @@
 #include <semaphore>
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "chaos/chaotic_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::depth_test {
 namespace {

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "chaos/chaotic_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::holding_test {
 namespace {

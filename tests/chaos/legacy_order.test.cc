@@ -1,6 +1,7 @@
 // The legacy stream: what is in order with it, and what is not.
 
 #include "chaos/chaotic_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::legacy_order_test {
 namespace {

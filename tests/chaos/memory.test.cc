@@ -5,6 +5,7 @@
 #include "chaos/chaotic_program.h"
 #include "kernels/messages_layout.h"
 #include "standin/peer.h"
+#include "support/layers.h"
 
 namespace polypath::test::memory_test {
 namespace {

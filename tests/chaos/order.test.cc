@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chaos/chaotic_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::order_test {
 namespace {

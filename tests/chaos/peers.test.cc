@@ -2,6 +2,7 @@
 // seen on H200, driver 580.
 
 #include "chaos/chaotic_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::peers_test {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/preload/program_run.h"
+#include "support/layers.h"
 
 namespace polypath::test::programs_test {
 namespace {

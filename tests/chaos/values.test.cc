@@ -4,6 +4,7 @@
 
 #include "chaos/chaotic_program.h"
 #include "standin/peer.h"
+#include "support/layers.h"
 
 namespace polypath::test::values_test {
 namespace {

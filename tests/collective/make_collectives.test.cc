@@ -9,6 +9,7 @@
 #include "communicator/together.h"
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::collectives_test {
 namespace {

@@ -12,6 +12,7 @@
 #include "communicator/together.h"
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -12,7 +12,7 @@
 #include "support/processes.h"
 #include "support/sanitizers.h"
 
-namespace polypath::communicator_test {
+namespace polypath::test::communicator_test {
 namespace {
 
 using test::all_reduce;
@@ -459,4 +459,4 @@ TEST(CommunicatorOptions, AreThoseOfTheSettings) {
 }
 
 }  // namespace
-}  // namespace polypath::communicator_test
+}  // namespace polypath::test::communicator_test

@@ -4,6 +4,7 @@
 
 #include "communicator/communicator.h"
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test::end_exchanges_test {
 namespace {

@@ -14,7 +14,7 @@
 #include "communicator/node/control_block_sharing.h"
 #include "communicator/together.h"
 
-namespace polypath::processes_test {
+namespace polypath::test::processes_test {
 namespace {
 
 using test::all_reduce;
@@ -221,4 +221,4 @@ TEST(Process, OfAnotherNamespaceIsSeenToEnd) {
 }
 
 }  // namespace
-}  // namespace polypath::processes_test
+}  // namespace polypath::test::processes_test

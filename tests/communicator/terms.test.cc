@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "communicator/together.h"
+#include "support/layers.h"
 
-namespace polypath::terms_test {
+namespace polypath::test::terms_test {
 namespace {
 
 using testing::AllOf;
@@ -41,4 +42,4 @@ TEST(Terms, OfWhichOneRankKnowsMoreAreNotAgreedOn) {
 }
 
 }  // namespace
-}  // namespace polypath::terms_test
+}  // namespace polypath::test::terms_test

@@ -17,6 +17,7 @@
 
 #include "communicator/communicator.h"
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 
+#include "support/layers.h"
+
 namespace polypath::test::watcher_test {
 namespace {
 

@@ -5,8 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "context/open.h"
+#include "support/layers.h"
 
-namespace polypath::context_test {
+namespace polypath::test::context_test {
 namespace {
 
 constexpr Bytes kLarge = 64_MiB;
@@ -26,4 +27,4 @@ TEST(Context, FreesMemoryOnceItsCopiesAreOver) {
 }
 
 }  // namespace
-}  // namespace polypath::context_test
+}  // namespace polypath::test::context_test

@@ -7,8 +7,9 @@
 #include "context/reports.h"
 #include "machine/load_machine.h"
 #include "plan/joint/patterns.h"
+#include "support/layers.h"
 
-namespace polypath::joint_report_test {
+namespace polypath::test::joint_report_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -63,4 +64,4 @@ TEST(JointPlanReport, SaysOfEachTransferWhatIsSaidOfOneAlone) {
 }
 
 }  // namespace
-}  // namespace polypath::joint_report_test
+}  // namespace polypath::test::joint_report_test

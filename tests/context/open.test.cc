@@ -8,7 +8,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::open_test {
+namespace polypath::test::open_test {
 namespace {
 
 using test::expect_error;
@@ -108,4 +108,4 @@ TEST(ChooseNominalMachine, IsWhatIsNamed) {
 }
 
 }  // namespace
-}  // namespace polypath::open_test
+}  // namespace polypath::test::open_test

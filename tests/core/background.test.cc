@@ -16,7 +16,9 @@
 #include <thread>
 #include <vector>
 
-namespace polypath::background_test {
+#include "support/layers.h"
+
+namespace polypath::test::background_test {
 namespace {
 
 TEST(BackgroundTasks, AreDoneInTheirOrder) {
@@ -168,4 +170,4 @@ TEST(BackgroundTasks, CanBeLetGoOfInAForkedChild) {
 }
 
 }  // namespace
-}  // namespace polypath::background_test
+}  // namespace polypath::test::background_test

@@ -7,7 +7,9 @@
 #include <thread>
 #include <vector>
 
-namespace polypath::brief_mutex_test {
+#include "support/layers.h"
+
+namespace polypath::test::brief_mutex_test {
 namespace {
 
 TEST(BriefMutex, LetsOneThreadInAtATime) {
@@ -56,4 +58,4 @@ TEST(BriefMutex, IsNotGotTwice) {
 }
 
 }  // namespace
-}  // namespace polypath::brief_mutex_test
+}  // namespace polypath::test::brief_mutex_test

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-namespace polypath::cpu_quota_test {
+#include "support/layers.h"
+
+namespace polypath::test::cpu_quota_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,4 +124,4 @@ TEST_F(CpuQuota, OddTextIsNoLimit) {
 }
 
 }  // namespace
-}  // namespace polypath::cpu_quota_test
+}  // namespace polypath::test::cpu_quota_test

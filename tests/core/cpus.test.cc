@@ -11,18 +11,20 @@
 #include <cstring>
 #include <thread>
 
-namespace polypath::cpus_test {
+#include "support/layers.h"
+
+namespace polypath::test::cpus_test {
 namespace {
 
 std::size_t kernel_bytes = 0;  // of a computer with that many possible CPUs; 0: this one
 
 }  // namespace
-}  // namespace polypath::cpus_test
+}  // namespace polypath::test::cpus_test
 
 // In place of the C library's, as the kernel of a large computer does it: of its CPUs every 64th
 // may be used.
 extern "C" int sched_getaffinity(pid_t thread, std::size_t bytes, cpu_set_t* set) noexcept {
-  const std::size_t possible = polypath::cpus_test::kernel_bytes;
+  const std::size_t possible = polypath::test::cpus_test::kernel_bytes;
   if (possible == 0) {
     const long written = syscall(SYS_sched_getaffinity, thread, bytes, set);
     if (written < 0) return -1;
@@ -40,7 +42,7 @@ extern "C" int sched_getaffinity(pid_t thread, std::size_t bytes, cpu_set_t* set
   return 0;
 }
 
-namespace polypath::cpus_test {
+namespace polypath::test::cpus_test {
 namespace {
 
 TEST(CpuSet, HasMoreThanAFixedSetHasRoomFor) {
@@ -76,4 +78,4 @@ TEST(CpuSet, NoMoreThreadsRunThanThereAreCpus) {
 }
 
 }  // namespace
-}  // namespace polypath::cpus_test
+}  // namespace polypath::test::cpus_test

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath::error_test {
+#include "support/layers.h"
+
+namespace polypath::test::error_test {
 namespace {
 
 std::string message_of(const std::string& problem, const std::string& why,
@@ -35,4 +37,4 @@ TEST(NameOf, KnowsEveryCode) {
 }
 
 }  // namespace
-}  // namespace polypath::error_test
+}  // namespace polypath::test::error_test

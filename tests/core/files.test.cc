@@ -6,7 +6,9 @@
 
 #include <cstdio>
 
-namespace polypath::files_test {
+#include "support/layers.h"
+
+namespace polypath::test::files_test {
 namespace {
 
 class Files : public testing::Test {
@@ -36,4 +38,4 @@ TEST_F(Files, ThatCannotBeReadSayWhy) {
 TEST_F(Files, ThatAreNotThereAreNothing) { EXPECT_FALSE(read_file(path_ + "-not", 7)); }
 
 }  // namespace
-}  // namespace polypath::files_test
+}  // namespace polypath::test::files_test

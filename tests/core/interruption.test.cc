@@ -7,7 +7,9 @@
 #include <stdexcept>
 #include <thread>
 
-namespace polypath::interruption_test {
+#include "support/layers.h"
+
+namespace polypath::test::interruption_test {
 namespace {
 
 TEST(Interruption, NobodyIsAskedWhereNobodyWantsToBe) { EXPECT_NO_THROW(check_interruption()); }
@@ -45,4 +47,4 @@ TEST(Interruption, OtherThreadsAreNotEnded) {
 }
 
 }  // namespace
-}  // namespace polypath::interruption_test
+}  // namespace polypath::test::interruption_test

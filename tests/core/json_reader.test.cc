@@ -5,7 +5,7 @@
 #include "core/json_reader.json.h"
 #include "support/errors.h"
 
-namespace polypath::json_reader_test {
+namespace polypath::test::json_reader_test {
 namespace {
 
 using test::expect_error;
@@ -71,4 +71,4 @@ TEST(JsonReader, RefusesMoreThanItIsToldToRead) {
 }
 
 }  // namespace
-}  // namespace polypath::json_reader_test
+}  // namespace polypath::test::json_reader_test

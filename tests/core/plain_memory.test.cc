@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <thread>
 
-namespace polypath::plain_memory_test {
+#include "support/layers.h"
+
+namespace polypath::test::plain_memory_test {
 namespace {
 
 int some_data = 1, some_zeros = 0;
@@ -48,4 +50,4 @@ TEST(PlainMemory, IsNotWhatIsMapped) {
 }
 
 }  // namespace
-}  // namespace polypath::plain_memory_test
+}  // namespace polypath::test::plain_memory_test

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <sys/prctl.h>
 
-namespace polypath::process_test {
+#include "support/layers.h"
+
+namespace polypath::test::process_test {
 namespace {
 
 using testing::StartsWith;
@@ -24,4 +26,4 @@ TEST(Process, ItsNameMayHoldAnything) {
 }
 
 }  // namespace
-}  // namespace polypath::process_test
+}  // namespace polypath::test::process_test

@@ -7,7 +7,9 @@
 
 #include <string>
 
-namespace polypath::process_identity_test {
+#include "support/layers.h"
+
+namespace polypath::test::process_identity_test {
 namespace {
 
 std::string stat_line(const std::string& name, const std::string& state, const std::string& start) {
@@ -50,4 +52,4 @@ TEST(ProcessIdentity, WhatIsNoStatLineHasNoStart) {
 }
 
 }  // namespace
-}  // namespace polypath::process_identity_test
+}  // namespace polypath::test::process_identity_test

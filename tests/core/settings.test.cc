@@ -8,7 +8,7 @@
 #include "core/settings_of.h"
 #include "support/errors.h"
 
-namespace polypath::settings_test {
+namespace polypath::test::settings_test {
 namespace {
 
 using test::expect_error;
@@ -163,4 +163,4 @@ TEST(ProcessSettings, SayWhereNoNameIsLikeIt) {
 }
 
 }  // namespace
-}  // namespace polypath::settings_test
+}  // namespace polypath::test::settings_test

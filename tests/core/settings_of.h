@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/settings.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -7,7 +7,7 @@
 #include "support/errors.h"
 #include "support/random.h"
 
-namespace polypath::settings_refused_test {
+namespace polypath::test::settings_refused_test {
 namespace {
 
 using test::expect_error;
@@ -132,4 +132,4 @@ TEST(Settings, AreValuesOrMessagesWhateverTheText) {
 }
 
 }  // namespace
-}  // namespace polypath::settings_refused_test
+}  // namespace polypath::test::settings_refused_test

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test::shared_pages_test {
 namespace {

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "support/layers.h"
 
-namespace polypath::text_test {
+namespace polypath::test::text_test {
 namespace {
 
 using testing::ElementsAre;
@@ -91,4 +92,4 @@ TEST(Join, PutsTheSeparatorBetween) {
 }
 
 }  // namespace
-}  // namespace polypath::text_test
+}  // namespace polypath::test::text_test

@@ -6,7 +6,9 @@
 
 #include <filesystem>
 
-namespace polypath::user_folder_test {
+#include "support/layers.h"
+
+namespace polypath::test::user_folder_test {
 namespace {
 
 class UserFolderTest : public testing::Test {
@@ -67,4 +69,4 @@ TEST_F(UserFolderTest, ARelativePathIsNotUsed) {
 TEST_F(UserFolderTest, WithoutAPathThereIsNone) { EXPECT_NE(UserFolder("").problem(), ""); }
 
 }  // namespace
-}  // namespace polypath::user_folder_test
+}  // namespace polypath::test::user_folder_test

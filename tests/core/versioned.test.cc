@@ -7,6 +7,8 @@
 #include <array>
 #include <thread>
 
+#include "support/layers.h"
+
 namespace polypath::test::versioned_test {
 namespace {
 

@@ -3,6 +3,7 @@
 #include "driver/conformance.h"
 
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -1,6 +1,7 @@
 // The conformance suite's copies.
 
 #include "driver/conformance.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

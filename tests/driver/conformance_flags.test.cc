@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "driver/conformance.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

@@ -1,6 +1,7 @@
 // The conformance suite of conformance.h: graphs of copies.
 
 #include "driver/conformance.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "driver/conformance.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

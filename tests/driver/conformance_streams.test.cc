@@ -1,6 +1,7 @@
 // The conformance suite of conformance.h: the order that streams and events give.
 
 #include "driver/conformance.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

@@ -8,8 +8,9 @@
 
 #include "kernels/copy_pieces.h"
 #include "kernels/jacobi.h"
+#include "support/layers.h"
 
-namespace polypath::kernel_values_test {
+namespace polypath::test::kernel_values_test {
 namespace {
 
 using testing::ElementsAre;
@@ -35,4 +36,4 @@ TEST(JacobiKernel, KeepsBothEdgesOfARow) {
 }
 
 }  // namespace
-}  // namespace polypath::kernel_values_test
+}  // namespace polypath::test::kernel_values_test

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "driver/hand_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

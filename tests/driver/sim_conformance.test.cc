@@ -5,6 +5,7 @@
 #include "driver/conformance.h"
 #include "driver/sim/sim_driver.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_conformance_test {
 namespace {

@@ -1,6 +1,7 @@
 // The race report for graphs: their edges, their stream, and their earlier launches.
 
 #include "driver/races.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_graph_races_test {
 namespace {

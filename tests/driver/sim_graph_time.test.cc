@@ -1,6 +1,7 @@
 // Virtual time of graphs, worked out by hand as in sim_time.test.cc.
 
 #include "driver/hand_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_graph_time_test {
 namespace {

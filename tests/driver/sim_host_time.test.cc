@@ -1,6 +1,7 @@
 // Virtual time of several host threads, worked out by hand as in sim_time.test.cc.
 
 #include "driver/hand_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_host_time_test {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "driver/races.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_misuse_test {
 namespace {

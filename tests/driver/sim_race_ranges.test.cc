@@ -1,6 +1,7 @@
 // The race report looks at bytes: two readers of the same ones are no race, nor are neighbours.
 
 #include "driver/races.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_race_ranges_test {
 namespace {

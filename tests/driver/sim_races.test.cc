@@ -2,6 +2,7 @@
 // timing; what is ordered is not reported.
 
 #include "driver/races.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_races_test {
 namespace {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "driver/hand_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_races_kept_test {
 namespace {

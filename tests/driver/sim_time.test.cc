@@ -2,6 +2,7 @@
 // support/hand_machine.h. A copy call at time t returns at t + 1, and its copy is issued then.
 
 #include "driver/hand_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test::sim_time_test {
 namespace {

@@ -7,6 +7,7 @@
 #include "driver/sim/sim_driver.h"
 #include "driver/trace/traced_driver.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::traced_conformance_test {
 namespace {

@@ -2,6 +2,7 @@
 // else left to the caller.
 
 #include "engine/blocks.h"
+#include "support/layers.h"
 
 namespace polypath::test::batches_test {
 namespace {

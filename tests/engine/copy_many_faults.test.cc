@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "engine/faults.h"
+#include "support/layers.h"
 
 namespace polypath::test::copy_many_faults_test {
 namespace {

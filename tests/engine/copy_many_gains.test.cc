@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "machine/load_machine.h"
 #include "plan/joint/patterns.h"
+#include "support/layers.h"
 
 namespace polypath::test::copy_many_gains_test {
 namespace {

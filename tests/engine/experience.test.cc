@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::experience_test {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "engine/faults.h"
 
+#include "support/layers.h"
+
 namespace polypath::test::faults_test {
 namespace {
 

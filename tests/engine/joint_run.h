@@ -11,6 +11,7 @@
 #include "engine/execute/graph_executor.h"
 #include "engine/execute/stream_executor.h"
 #include "plan/joint/joint.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -4,8 +4,9 @@
 
 #include "engine/load/load_tracker.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
-namespace polypath::known_sets_test {
+namespace polypath::test::known_sets_test {
 namespace {
 
 constexpr Seconds kLasts = 1000_us;
@@ -103,4 +104,4 @@ TEST_F(KnownSets, AreForgottenWhenASizeChanges) {
 }
 
 }  // namespace
-}  // namespace polypath::known_sets_test
+}  // namespace polypath::test::known_sets_test

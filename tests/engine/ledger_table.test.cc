@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine/ledger_fixture.h"
+#include "support/layers.h"
 
 namespace polypath::test::ledger_table_test {
 namespace {

@@ -2,6 +2,7 @@
 // or reports an error; what follows is right, and nothing is leaked.
 
 #include "engine/faults.h"
+#include "support/layers.h"
 
 namespace polypath::test::pageable_faults_test {
 namespace {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "engine/blocks.h"
+#include "support/layers.h"
 
 namespace polypath::test::piece_kernels_test {
 namespace {

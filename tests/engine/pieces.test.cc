@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "engine/blocks.h"
+#include "support/layers.h"
 
 namespace polypath::test::pieces_test {
 namespace {

@@ -6,8 +6,9 @@
 
 #include "engine/planning/background_plans.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
-namespace polypath::plans_test {
+namespace polypath::test::plans_test {
 namespace {
 
 class PlansOfBeluga : public testing::Test {
@@ -114,4 +115,4 @@ TEST_F(KeptPlansOfBeluga, AreNotKeptTwice) {
 }
 
 }  // namespace
-}  // namespace polypath::plans_test
+}  // namespace polypath::test::plans_test

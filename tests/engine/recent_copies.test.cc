@@ -6,7 +6,9 @@
 
 #include <string>
 
-namespace polypath::recent_copies_test {
+#include "support/layers.h"
+
+namespace polypath::test::recent_copies_test {
 namespace {
 
 // All of them share a slot.
@@ -65,4 +67,4 @@ TEST(RecentCopies, OnlyTheOneThatIsMeantIsForgotten) {
 }
 
 }  // namespace
-}  // namespace polypath::recent_copies_test
+}  // namespace polypath::test::recent_copies_test

@@ -14,6 +14,7 @@
 #include "driver/sim/sim_driver.h"
 #include "engine/engine.h"
 #include "plan/joint/joint.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -7,6 +7,7 @@
 #include "driver/computer.h"
 #include "driver/conformance.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::conformance_cuda_test {
 

@@ -7,6 +7,7 @@
 
 #include "driver/cuda/cuda_api.h"
 #include "gpu/gpu_rig.h"
+#include "support/layers.h"
 
 namespace polypath::test::memory_test {
 namespace {

@@ -20,6 +20,7 @@
 #include "collective/internode/internode_collectives.h"
 #include "collective/program/reference.h"
 #include "context/open.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gpu/gpu_rig.h"
+#include "support/layers.h"
 
 namespace polypath::test::properties_test {
 namespace {

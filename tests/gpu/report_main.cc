@@ -20,7 +20,9 @@ std::string bench(const std::string& request) {
 std::string plan(const std::string& request) { return polypath::bench::plan_report(request); }
 std::string issue(const std::string& request) { return polypath::bench::issue_report(request); }
 // The request says nothing: it is this computer that is calibrated.
-std::string calibrate(const std::string&) { return polypath::calibrate_report("", nullptr); }
+std::string calibrate(const std::string&) {
+  return polypath::context::calibrate_report("", nullptr);
+}
 
 const std::map<std::string, Report> kReports = {
     {"bench", bench}, {"plan", plan}, {"issue", issue}, {"calibrate", calibrate}};

@@ -6,7 +6,7 @@
 #include "machine/driver_fields.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::machine {
 
 inline void expect_equal(const Place& a, const Place& b) {
   EXPECT_EQ(a.name, b.name);
@@ -101,4 +101,4 @@ inline void expect_equal(const Machine& a, const Machine& b) {
   expect_equal(a.network, b.network);
 }
 
-}  // namespace polypath
+}  // namespace polypath::machine

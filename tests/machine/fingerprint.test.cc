@@ -5,8 +5,9 @@
 #include <set>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
-namespace polypath::fingerprint_test {
+namespace polypath::test::fingerprint_test {
 namespace {
 
 TEST(Fingerprint, DoesNotDependOnNumbers) {
@@ -53,4 +54,4 @@ TEST(Fingerprint, TellsTheZooApart) {
 }
 
 }  // namespace
-}  // namespace polypath::fingerprint_test
+}  // namespace polypath::test::fingerprint_test

@@ -12,7 +12,7 @@
 #include "machine/load_machine.h"
 #include "support/source_path.h"
 
-namespace polypath::fuzz_test {
+namespace polypath::test::fuzz_test {
 namespace {
 
 using nlohmann::json;
@@ -116,4 +116,4 @@ std::string test_name(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Machines, Damaged, testing::ValuesIn(zoo_names()), test_name);
 
 }  // namespace
-}  // namespace polypath::fuzz_test
+}  // namespace polypath::test::fuzz_test

@@ -5,7 +5,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::host_test {
+namespace polypath::test::host_test {
 namespace {
 
 using test::expect_error;
@@ -60,4 +60,4 @@ TEST(HostOfNone, IsUnknown) {
 }
 
 }  // namespace
-}  // namespace polypath::host_test
+}  // namespace polypath::test::host_test

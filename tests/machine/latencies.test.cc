@@ -4,8 +4,9 @@
 
 #include "machine/load_machine.h"
 #include "machine/provenance.h"
+#include "support/layers.h"
 
-namespace polypath::latencies_test {
+namespace polypath::test::latencies_test {
 namespace {
 
 class Latencies : public testing::Test {
@@ -128,4 +129,4 @@ TEST_F(Latencies, ThatAreMissingAreWrittenAndReadAgain) {
 }
 
 }  // namespace
-}  // namespace polypath::latencies_test
+}  // namespace polypath::test::latencies_test

@@ -10,7 +10,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::nodes_test {
+namespace polypath::test::nodes_test {
 namespace {
 
 using test::expect_invalid_argument;
@@ -145,4 +145,4 @@ TEST(Validation, WantsEveryGpuToBeReached) {
 }
 
 }  // namespace
-}  // namespace polypath::nodes_test
+}  // namespace polypath::test::nodes_test

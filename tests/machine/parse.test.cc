@@ -7,8 +7,9 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
-namespace polypath::parse_test {
+namespace polypath::test::parse_test {
 namespace {
 
 using nlohmann::json;
@@ -228,4 +229,4 @@ TEST(ParseMachine, RefusesPatternsThatMultiply) {
 }
 
 }  // namespace
-}  // namespace polypath::parse_test
+}  // namespace polypath::test::parse_test

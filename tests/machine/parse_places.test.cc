@@ -6,7 +6,7 @@
 #include "machine/load_machine.h"
 #include "support/errors.h"
 
-namespace polypath::parse_places_test {
+namespace polypath::test::parse_places_test {
 namespace {
 
 // One entry per pattern, and nothing to copy over.
@@ -52,4 +52,4 @@ TEST(ParsePlaces, OneAfterSixtyFourIsTooMany) {
 }
 
 }  // namespace
-}  // namespace polypath::parse_places_test
+}  // namespace polypath::test::parse_places_test

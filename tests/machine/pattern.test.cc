@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace polypath::pattern_test {
+#include "support/layers.h"
+
+namespace polypath::test::pattern_test {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +73,4 @@ TEST(Substitute, ReplacesEveryMark) {
 }
 
 }  // namespace
-}  // namespace polypath::pattern_test
+}  // namespace polypath::test::pattern_test

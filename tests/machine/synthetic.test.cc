@@ -8,7 +8,7 @@
 #include "machine/load_machine.h"
 #include "support/effort.h"
 
-namespace polypath::synthetic_test {
+namespace polypath::test::synthetic_test {
 namespace {
 
 constexpr std::uint64_t kSeeds = 500;
@@ -75,4 +75,4 @@ TEST(SyntheticMachine, ComesInEveryFamily) {
 }
 
 }  // namespace
-}  // namespace polypath::synthetic_test
+}  // namespace polypath::test::synthetic_test

@@ -14,7 +14,7 @@
 #include "machine/load_machine.h"
 #include "support/source_path.h"
 
-namespace polypath::zoo_test {
+namespace polypath::test::zoo_test {
 namespace {
 
 class Zoo : public testing::TestWithParam<std::string> {};
@@ -138,4 +138,4 @@ TEST(LoadMachine, RefusesASyntheticNameWithoutSeed) {
 }
 
 }  // namespace
-}  // namespace polypath::zoo_test
+}  // namespace polypath::test::zoo_test

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/units.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

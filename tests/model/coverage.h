@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/transfer.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

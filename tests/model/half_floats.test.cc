@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "support/layers.h"
+
 namespace polypath::test::half_floats_test {
 namespace {
 

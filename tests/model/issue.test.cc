@@ -6,6 +6,7 @@
 #include "model/close.h"
 #include "model/paths.h"
 #include "model/transfer_issue.h"
+#include "support/layers.h"
 
 namespace polypath::test::issue_test {
 namespace {

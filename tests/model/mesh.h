@@ -3,6 +3,7 @@
 
 #include "machine/machine.h"
 #include "model/path.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -3,6 +3,7 @@
 // compare the exact pipeline with.
 
 #include "model/hockney.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -6,6 +6,7 @@
 
 #include "model/close.h"
 #include "model/paths.h"
+#include "support/layers.h"
 
 namespace polypath::test::path_test {
 namespace {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::pieces_test {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "model/close.h"
 #include "model/paper_times.h"
+#include "support/layers.h"
 
 namespace polypath::test::pipeline_test {
 namespace {

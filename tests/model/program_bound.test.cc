@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::program_bound_test {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "model/fan.h"
 #include "model/transfer.h"
+#include "support/layers.h"
 
 namespace polypath::test::stream_calls_test {
 namespace {

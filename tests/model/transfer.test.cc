@@ -10,6 +10,7 @@
 
 #include "model/coverage.h"
 #include "model/fan.h"
+#include "support/layers.h"
 
 namespace polypath::test::transfer_test {
 namespace {

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test::mpi_announcements_test {
 namespace {
 

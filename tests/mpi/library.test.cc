@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "support/layers.h"
+
 namespace polypath::test::mpi_library_test {
 namespace {
 

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test::mpi_roll_call_test {
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "driver/sim/sim_driver.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::mpi_steps_test {
 namespace {

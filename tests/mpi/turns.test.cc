@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test::turns_test {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test::window_board_test {
 namespace {

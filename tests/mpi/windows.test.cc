@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test::mpi_windows_test {
 namespace {

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "support/layers.h"
+
 namespace polypath::test::board_in_id_test {
 namespace {
 

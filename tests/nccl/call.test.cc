@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/layers.h"
+
 namespace polypath::test::nccl_call_test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "nccl/choices_file.h"
 #include "nccl/counts.h"
 #include "nccl/support/own_cache.h"
+#include "support/layers.h"
 
 namespace polypath::test::nccl_choices_test {
 namespace {

@@ -15,6 +15,7 @@
 #include "machine/load_machine.h"
 #include "nccl/support/own_cache.h"
 #include "nccl/support/toy_nccl.h"
+#include "support/layers.h"
 
 namespace polypath::test::nccl_layer_test {
 namespace {

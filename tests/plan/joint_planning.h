@@ -8,6 +8,7 @@
 
 #include "machine/load_machine.h"
 #include "plan/joint/joint.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

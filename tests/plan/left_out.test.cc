@@ -6,6 +6,7 @@
 #include "machine/machine.h"
 #include "model/coverage.h"
 #include "plan/planning.h"
+#include "support/layers.h"
 
 namespace polypath::test::left_out_test {
 namespace {

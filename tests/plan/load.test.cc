@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
-namespace polypath::load_test {
+#include "support/layers.h"
+
+namespace polypath::test::load_test {
 namespace {
 
 using testing::ElementsAre;
@@ -24,4 +26,4 @@ TEST(LoadSignature, OfNothingIsEmpty) {
 }
 
 }  // namespace
-}  // namespace polypath::load_test
+}  // namespace polypath::test::load_test

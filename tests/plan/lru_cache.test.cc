@@ -10,7 +10,7 @@
 
 #include "support/random.h"
 
-namespace polypath::lru_cache_test {
+namespace polypath::test::lru_cache_test {
 namespace {
 
 using Cache = LruCache<int, std::string>;
@@ -169,4 +169,4 @@ TEST(LruCache, BehavesLikeASearchedList) {
 }
 
 }  // namespace
-}  // namespace polypath::lru_cache_test
+}  // namespace polypath::test::lru_cache_test

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/planning.h"
+#include "support/layers.h"
 
 namespace polypath::test::missing_staging_test {
 namespace {

@@ -13,7 +13,7 @@
 #include "support/hand_machine.h"
 #include "support/random.h"
 
-namespace polypath::optimiser_test {
+namespace polypath::test::optimiser_test {
 namespace {
 
 /// gpu0 and gpu1 with a direct hop at `direct`, and for each entry of `relays` one GPU more, with a
@@ -323,4 +323,4 @@ TEST(Evaluate, KeepsNoPathThatTheShapeHasNot) {
 }
 
 }  // namespace
-}  // namespace polypath::optimiser_test
+}  // namespace polypath::test::optimiser_test

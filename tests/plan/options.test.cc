@@ -6,7 +6,7 @@
 
 #include "support/errors.h"
 
-namespace polypath::options_test {
+namespace polypath::test::options_test {
 namespace {
 
 using test::expect_invalid_argument;
@@ -25,4 +25,4 @@ TEST(ParseExecutor, ListsTheNamesForAnUnknownOne) {
 }
 
 }  // namespace
-}  // namespace polypath::options_test
+}  // namespace polypath::test::options_test

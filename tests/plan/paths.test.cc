@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 #include "support/hand_machine.h"
 
-namespace polypath::paths_test {
+namespace polypath::test::paths_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -135,4 +135,4 @@ TEST(Paths, JoinTheTwoPlacesByRealHopsOnEveryMachine) {
 }
 
 }  // namespace
-}  // namespace polypath::paths_test
+}  // namespace polypath::test::paths_test

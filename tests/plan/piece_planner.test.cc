@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::piece_planner_test {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/planning.h"
+#include "support/layers.h"
 
 namespace polypath::test::planner_cache_test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "machine/load_machine.h"
 #include "plan/single/planner.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

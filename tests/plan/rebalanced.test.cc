@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::rebalanced_test {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "machine/load_machine.h"
 #include "plan/single/planner.h"
+#include "support/layers.h"
 
 namespace polypath::test::relays_test {
 namespace {

@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "support/random.h"
 
-namespace polypath::tuned_table_test {
+namespace polypath::test::tuned_table_test {
 namespace {
 
 using test::expect_error;
@@ -305,4 +305,4 @@ TEST(TunedPlan, OfATableWithUnknownPathsIsRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace polypath::tuned_table_test
+}  // namespace polypath::test::tuned_table_test

@@ -8,6 +8,7 @@
 #include "driver/sim/sim_driver.h"
 #include "machine/load_machine.h"
 #include "probe/calibrate.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

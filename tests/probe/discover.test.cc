@@ -6,8 +6,9 @@
 
 #include "core/error.h"
 #include "plan/single/planner.h"
+#include "support/layers.h"
 
-namespace polypath::discover_test {
+namespace polypath::test::discover_test {
 namespace {
 
 using testing::HasSubstr;
@@ -161,4 +162,4 @@ TEST(Discover, NoGpusIsAnErrorInWords) {
 }
 
 }  // namespace
-}  // namespace polypath::discover_test
+}  // namespace polypath::test::discover_test

@@ -5,6 +5,7 @@
 
 #include "driver/hand_driver.h"
 #include "probe/call_costs.h"
+#include "support/layers.h"
 
 namespace polypath::test::hop_times_test {
 namespace {

@@ -37,6 +37,19 @@ ROOMS = {
     "collective": ("trees", "program", "algorithms", "division", "choose", "rank", "internode", ""),
 }
 
+# The namespaces of a folder that has others than the one of its name.
+NAMESPACES = {
+    "core": ("",),
+    "driver": ("driver", "cuda", "sim", "trace"),
+    "kernels": ("kernels", "kernels::gpu"),
+    "standin": ("standin", "standin::chaos"),
+    # What C programs call stands among the names of the layer that answers.
+    "api/preload": ("preload", "mpi", "nccl"),
+}
+NAMESPACE_MAP = "src/core/layers.h"
+NAMESPACE = re.compile(r"^namespace polypath(?:::([\w:]+))? \{$", re.MULTILINE)
+NAMES_USED = re.compile(r"^namespace (?!polypath)(\w+) \{(.*?)\}", re.MULTILINE | re.DOTALL)
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = (".h", ".c", ".cc", ".cpp", ".inc", ".cu")
 
@@ -133,6 +146,46 @@ def complaint(include: Include, folder: str, allowed: dict[str, set[str]]) -> st
     if own_backend and other_backend and own_backend != other_backend:
         return f"{own_backend} may not use {other_backend}"
     return room_complaint(include)
+
+
+def namespaces_of(folder: str) -> tuple[str, ...]:
+    """Return the namespaces below polypath that a folder's names may be in; "" is polypath."""
+    return NAMESPACES.get(folder, (folder.rpartition("/")[2],))
+
+
+def namespace_problems(root: Path) -> list[str]:
+    """Return one line for every file whose names are in another layer's namespace."""
+    allowed = allowed_folders(root)
+    problems = []
+    for file in source_files(root):
+        name = file.relative_to(root).as_posix()
+        folder = folder_of(name.removeprefix("src/"), allowed)
+        found = set(NAMESPACE.findall(file.read_text(encoding="utf-8")))
+        if name == NAMESPACE_MAP or not folder or folder in STANDALONE:
+            continue
+        problems += [
+            f"{name}: '{other}' is no namespace of {folder}"
+            for other in sorted(found - set(namespaces_of(folder)))
+        ]
+    return problems
+
+
+def namespace_map_problems(root: Path) -> list[str]:
+    """Return one line for every folder that finds other names than those of what it may use."""
+    text = (root / NAMESPACE_MAP).read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {}
+    for used_by, lines in NAMES_USED.findall(text):  # those that are used stand before their users
+        direct = re.findall(r"using namespace (\w+);", lines)
+        found[used_by] = set(direct).union(*(found.get(used, set()) for used in direct))
+    problems = []
+    for folder, uses in allowed_folders(root).items():
+        if folder in STANDALONE or folder == "core":
+            continue
+        wanted = {namespaces_of(used)[0] for used in uses - {folder, "core"}}
+        name = namespaces_of(folder)[0]
+        if found.get(name) != wanted:
+            problems.append(f"{name} finds {sorted(found.get(name, ()))}, not {sorted(wanted)}")
+    return problems
 
 
 def layering_problems(root: Path) -> list[str]:

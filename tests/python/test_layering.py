@@ -39,6 +39,64 @@ def test_sources_keep_to_the_layers() -> None:
     assert layering.layering_problems(ROOT) == []
 
 
+def test_names_are_in_the_namespace_of_their_layer() -> None:
+    assert layering.namespace_problems(ROOT) == []
+
+
+def test_a_layer_finds_the_names_of_those_that_it_may_use() -> None:
+    assert layering.namespace_map_problems(ROOT) == []
+
+
+def test_a_name_in_the_namespace_of_another_layer_is_found(tree: Path) -> None:
+    write(tree, "src/plan/a.h", "namespace polypath::plan {\n}\n")
+    write(tree, "src/plan/b.h", "namespace polypath::engine {\n}\n")
+    write(tree, "src/plan/c.h", "namespace polypath {\n}\n")
+
+    assert layering.namespace_problems(tree) == [
+        "src/plan/b.h: 'engine' is no namespace of plan",
+        "src/plan/c.h: '' is no namespace of plan",
+    ]
+
+
+MAP = """
+namespace polypath {
+namespace machine {}
+namespace model {
+using namespace machine;
+}
+namespace plan {
+using namespace machine;
+}
+namespace driver {
+using namespace model;
+}
+namespace engine {
+using namespace driver;
+}
+namespace bench {
+using namespace engine;
+}
+namespace c {
+using namespace engine;
+}
+namespace python {
+using namespace bench;
+}
+}
+"""
+
+
+def test_a_layer_that_finds_other_names_is_found(tree: Path) -> None:
+    write(tree, "src/core/layers.h", MAP)
+
+    problems = layering.namespace_map_problems(tree)
+
+    assert problems[:2] == [
+        "plan finds ['machine'], not ['machine', 'model']",
+        "engine finds ['driver', 'machine', 'model'], not ['driver', 'machine', 'model', 'plan']",
+    ]
+
+
 def test_public_header_stands_alone() -> None:
     assert layering.public_header_problems(ROOT) == []
 

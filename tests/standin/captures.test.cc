@@ -1,6 +1,7 @@
 // Graphs made by capture: what is written down, and what spoils a capture.
 
 #include "standin/graph_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::captures_test {
 namespace {

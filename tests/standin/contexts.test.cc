@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test::contexts_test {
 namespace {

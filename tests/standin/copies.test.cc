@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test::copies_test {
 namespace {

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "standin/stream_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::default_streams_test {
 namespace {

@@ -1,5 +1,7 @@
 #include "standin/driver_api.h"
 
+#include "support/layers.h"
+
 namespace polypath::test {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "standin/abi.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::gpus_test {
 namespace {

@@ -2,6 +2,7 @@
 // A program on the stand-in that makes graphs, by hand and by capture.
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -1,6 +1,7 @@
 // Graphs made by hand.
 
 #include "standin/graph_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::graphs_test {
 namespace {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "standin/stream_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::host_functions_test {
 namespace {

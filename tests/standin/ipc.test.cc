@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include "standin/ipc_programs.h"
+#include "support/layers.h"
 
 namespace polypath::test::ipc_test {
 namespace {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "standin/ipc_programs.h"
+#include "support/layers.h"
 
 namespace polypath::test::ipc_handles_test {
 namespace {

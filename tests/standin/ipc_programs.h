@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "standin/peer.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "standin/peer.h"
+#include "support/layers.h"
 
 namespace polypath::test::journal_test {
 namespace {

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "standin/peer.h"
+#include "support/layers.h"
 
 namespace polypath::test::lifetime_test {
 namespace {

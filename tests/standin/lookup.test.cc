@@ -2,6 +2,7 @@
 
 #include "driver/cuda/cuda_api.h"
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test::lookup_test {
 namespace {

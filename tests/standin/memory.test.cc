@@ -4,6 +4,7 @@
 #include <set>
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test::memory_test {
 namespace {

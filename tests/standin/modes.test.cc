@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "standin/facts/planned_failures.h"
 #include "standin/peer.h"
+#include "support/layers.h"
 
 namespace polypath::test::modes_test {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "standin/driver_api.h"
 #include "standin/nvml/abi.h"
+#include "support/layers.h"
 
 namespace polypath::test::nvml_test {
 namespace {

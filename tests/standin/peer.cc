@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 namespace {
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 class Peer {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "standin/driver_api.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

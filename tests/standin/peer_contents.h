@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 inline std::vector<unsigned char> peer_contents(std::size_t bytes, std::uint32_t seed) {

@@ -5,6 +5,7 @@
 
 #include "standin/peer_commands.h"
 #include "standin/peer_contents.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

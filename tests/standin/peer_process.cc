@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "standin/peer_commands.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

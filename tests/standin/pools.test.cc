@@ -1,6 +1,7 @@
 // Memory of pools: given out and taken back in the order of streams, open to its own GPU.
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test::pools_test {
 namespace {

@@ -2,6 +2,7 @@
 // A program on the stand-in that copies between GPUs in its streams.
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -1,6 +1,7 @@
 // Streams and events.
 
 #include "standin/stream_program.h"
+#include "support/layers.h"
 
 namespace polypath::test::streams_test {
 namespace {

@@ -1,6 +1,7 @@
 // Memory apart from addresses: who may use it, when it is given back, and that nothing waits.
 
 #include "standin/program.h"
+#include "support/layers.h"
 
 namespace polypath::test::virtual_memory_test {
 namespace {

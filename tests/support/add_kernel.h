@@ -2,6 +2,7 @@
 // A kernel for tests, in both forms: destination[i] = source[i] + added, 32-bit integers.
 
 #include "model/kernel.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "support/forwarding_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

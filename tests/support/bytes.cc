@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 Contents pattern(std::size_t size, std::uint64_t seed) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 using Contents = std::vector<unsigned char>;

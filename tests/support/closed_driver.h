@@ -2,6 +2,7 @@
 // A driver that has no context yet.
 
 #include "support/forwarding_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

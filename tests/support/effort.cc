@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 bool is_long() {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 /// True in the long form.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

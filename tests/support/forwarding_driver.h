@@ -3,12 +3,13 @@
 // interface itself makes of others stays so: staging memory is what `allocate` gives.
 
 #include "driver/forwarding_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 
-class ForwardingDriver : public polypath::ForwardingDriver {
+class ForwardingDriver : public driver::ForwardingDriver {
  public:
-  using polypath::ForwardingDriver::ForwardingDriver;
+  using driver::ForwardingDriver::ForwardingDriver;
 
   Address allocate_staging(PlaceId place, const StagingUsers& users, Bytes bytes) override {
     return Driver::allocate_staging(place, users, bytes);

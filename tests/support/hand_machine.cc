@@ -1,5 +1,7 @@
 #include "support/hand_machine.h"
 
+#include "support/layers.h"
+
 namespace polypath::test {
 namespace {
 

@@ -2,6 +2,7 @@
 // A machine with round figures, so that times can be worked out by hand.
 
 #include "machine/machine.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

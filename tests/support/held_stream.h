@@ -3,6 +3,7 @@
 
 #include "driver/driver.h"
 #include "model/program.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

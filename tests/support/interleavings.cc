@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 namespace {
 

@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 /// One run, to be made anew for each order.

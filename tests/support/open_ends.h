@@ -7,6 +7,7 @@
 
 #include "communicator/node/agreement_ring.h"
 #include "communicator/node/handle_board.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 /// Which process numbers a child sees: those of everybody, or of a namespace of its own.

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 /// splitmix64 (Steele, Lea, Flood 2014).

@@ -1,6 +1,8 @@
 #pragma once
 // Whether a sanitizer slows this program down; long tests then do less of the same.
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 /// The path of a file or folder, given relative to the top of the source tree.

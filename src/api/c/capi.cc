@@ -10,10 +10,10 @@
 
 namespace {
 
-using polypath::Address;
 using polypath::Bytes;
 using polypath::ErrorCode;
 using polypath::fail;
+using polypath::c::Address;
 using polypath::c::address_of;
 using polypath::c::context_of;
 using polypath::c::given;
@@ -24,28 +24,28 @@ polypath_status create(const char* machine, polypath_context** context, bool tra
   return guarded([&] {
     *given(context, "context") = nullptr;
     const std::string name = machine == nullptr ? "" : machine;
-    *context = new polypath_context{polypath::Context(
-        polypath::open_machine(name, polypath::read_settings(), {.record_trace = trace}))};
+    *context = new polypath_context{polypath::c::Context(
+        polypath::c::open_machine(name, polypath::read_settings(), {.record_trace = trace}))};
   });
 }
 
-std::optional<polypath::Executor> choice_of(polypath_executor executor) {
+std::optional<polypath::c::Executor> choice_of(polypath_executor executor) {
   switch (executor) {
     case POLYPATH_AUTO: return std::nullopt;
-    case POLYPATH_NATIVE: return polypath::Executor::native;
-    case POLYPATH_STREAM: return polypath::Executor::stream;
-    case POLYPATH_GRAPH: return polypath::Executor::graph;
+    case POLYPATH_NATIVE: return polypath::c::Executor::native;
+    case POLYPATH_STREAM: return polypath::c::Executor::stream;
+    case POLYPATH_GRAPH: return polypath::c::Executor::graph;
     default: break;  // the caller's language may not check it
   }
   fail(ErrorCode::invalid_argument, "executor " + std::to_string(executor) + " is unknown",
        "it is no value of polypath_executor", "Pass POLYPATH_AUTO.");
 }
 
-polypath_executor executor_of(polypath::Executor executor) {
+polypath_executor executor_of(polypath::c::Executor executor) {
   switch (executor) {
-    case polypath::Executor::stream: return POLYPATH_STREAM;
-    case polypath::Executor::graph: return POLYPATH_GRAPH;
-    case polypath::Executor::native: break;
+    case polypath::c::Executor::stream: return POLYPATH_STREAM;
+    case polypath::c::Executor::graph: return POLYPATH_GRAPH;
+    case polypath::c::Executor::native: break;
   }
   return POLYPATH_NATIVE;
 }
@@ -141,7 +141,7 @@ polypath_status polypath_copy_with(polypath_context* context, void* destination,
                                    size_t bytes, polypath_stream stream, polypath_executor executor,
                                    polypath_executor* used) {
   return guarded([&] {
-    polypath::PlanOptions options;
+    polypath::c::PlanOptions options;
     options.executor = choice_of(executor);
     const auto result = context_of(context).copy(address_of(destination), address_of(source),
                                                  Bytes{bytes}, {stream}, options);
@@ -152,7 +152,7 @@ polypath_status polypath_copy_with(polypath_context* context, void* destination,
 polypath_status polypath_copy_on(polypath_context* context, void* destination, const void* source,
                                  size_t bytes, void* cuda_stream) {
   return guarded([&] {
-    polypath::Context& used = context_of(context);
+    polypath::c::Context& used = context_of(context);
     const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
     (void)used.copy_on(stream.gpu, stream.handle, address_of(destination), address_of(source),
                        Bytes{bytes});
@@ -163,10 +163,10 @@ polypath_status polypath_copy_many_on(polypath_context* context, const polypath_
                                       size_t count, void* cuda_stream, size_t* enqueued) {
   return guarded([&] {
     if (enqueued != nullptr) *enqueued = 0;
-    polypath::Context& used = context_of(context);
+    polypath::c::Context& used = context_of(context);
     if (count > 0) given(pieces, "pieces");
     const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
-    std::vector<polypath::OrderedCopy> copies;
+    std::vector<polypath::c::OrderedCopy> copies;
     for (size_t i = 0; i < count; ++i)
       copies.push_back({.stream = stream,
                         .destination = address_of(pieces[i].destination),
@@ -180,17 +180,17 @@ polypath_status polypath_plan(polypath_context* context, const char* source,
                               const char* destination, size_t bytes, char* json, size_t capacity,
                               size_t* needed) {
   return guarded([&] {
-    polypath::Context& used = context_of(context);
+    polypath::c::Context& used = context_of(context);
     const auto plan =
         used.plan(given(source, "source"), given(destination, "destination"), Bytes{bytes});
-    write_text(polypath::plan_report(used.machine(), *plan), json, capacity, needed);
+    write_text(polypath::c::plan_report(used.machine(), *plan), json, capacity, needed);
   });
 }
 
 polypath_status polypath_get_statistics(polypath_context* context,
                                         polypath_statistics* statistics) {
   return guarded([&] {
-    const polypath::Statistics counted = context_of(context).statistics();
+    const polypath::c::Statistics counted = context_of(context).statistics();
     *given(statistics, "statistics") = {counted.transfers,
                                         counted.native,
                                         counted.streams,
@@ -213,8 +213,8 @@ polypath_status polypath_now(polypath_context* context, double* seconds) {
 
 polypath_status polypath_trace(polypath_context* context, const char* path) {
   return guarded([&] {
-    polypath::Context& used = context_of(context);
-    const std::string text = polypath::trace_report(used.machine(), used.trace());
+    polypath::c::Context& used = context_of(context);
+    const std::string text = polypath::c::trace_report(used.machine(), used.trace());
     std::ofstream file(given(path, "path"));
     file << text << '\n';
     if (!file.flush())

@@ -14,28 +14,28 @@
 #include "collective/make_collectives.h"
 #include "communicator/bootstrap/ranks.h"
 
-using polypath::Blob;
-using polypath::Bootstrap;
-using polypath::BootstrapFunctions;
-using polypath::Collective;
-using polypath::CollectiveCall;
-using polypath::Collectives;
-using polypath::ElementType;
 using polypath::ErrorCode;
 using polypath::fail;
-using polypath::PersistentCall;
-using polypath::ReduceOperator;
 using polypath::Seconds;
 using polypath::c::address_of;
+using polypath::c::Blob;
+using polypath::c::Bootstrap;
+using polypath::c::BootstrapFunctions;
+using polypath::c::Collective;
+using polypath::c::CollectiveCall;
+using polypath::c::Collectives;
 using polypath::c::context_of;
+using polypath::c::ElementType;
 using polypath::c::given;
 using polypath::c::guarded;
+using polypath::c::PersistentCall;
+using polypath::c::ReduceOperator;
 
 /// Calls of several threads take turns.
 struct polypath_communicator {
   std::mutex mutex;
   std::unique_ptr<Collectives> ranks;
-  polypath::Context* context = nullptr;
+  polypath::c::Context* context = nullptr;
   polypath::PlaceId gpu;
   int process = getpid();  ///< that made it: a forked child must not touch what is the parent's
 };
@@ -84,12 +84,13 @@ class Rounds {
 // Ranks that share memory share a folder in it. There they wait for each other no longer than they
 // should, which a function of the program's may not know.
 std::unique_ptr<Bootstrap> in_memory(const Blob& name, int rank, int size, Seconds timeout) {
-  return polypath::bootstrap_by_file("/dev/shm/polypath-group-" + name, rank, size, timeout);
+  return polypath::c::bootstrap_by_file("/dev/shm/polypath-group-" + name, rank, size, timeout);
 }
 
 // All ranks call this at the same time.
-BootstrapFunctions of_node(const Rounds& rounds, const polypath::Subgroup& group, Seconds timeout) {
-  const std::vector<Blob> names = rounds(polypath::unique_name());
+BootstrapFunctions of_node(const Rounds& rounds, const polypath::c::Subgroup& group,
+                           Seconds timeout) {
+  const std::vector<Blob> names = rounds(polypath::c::unique_name());
   if (group.color < 0) return {};
   const auto first = static_cast<std::size_t>(group.members.front());
   std::shared_ptr<Bootstrap> node = in_memory(names[first], group.rank, group.size(), timeout);
@@ -100,44 +101,46 @@ BootstrapFunctions of_node(const Rounds& rounds, const polypath::Subgroup& group
 
 std::unique_ptr<Bootstrap> bootstrap_by_callback(polypath_all_gather all_gather, void* user,
                                                  int rank, int size, Seconds timeout) {
-  polypath::check_rank(rank, size);
+  polypath::c::check_rank(rank, size);
   const Rounds rounds(all_gather, user, size);
-  const Blob name = rounds(polypath::unique_name()).front();
-  const std::vector<Blob> nodes = rounds(polypath::this_node());
+  const Blob name = rounds(polypath::c::unique_name()).front();
+  const std::vector<Blob> nodes = rounds(polypath::c::this_node());
   if (std::equal(nodes.begin() + 1, nodes.end(), nodes.begin()))
     return in_memory(name, rank, size, timeout);
-  return polypath::bootstrap_by_functions(
+  return polypath::c::bootstrap_by_functions(
       {.all_gather = [rounds](const Blob& mine, Seconds) { return rounds(mine); },
-       .split = [rounds, timeout](
-                    const polypath::Subgroup& group) { return of_node(rounds, group, timeout); }},
+       .split =
+           [rounds, timeout](const polypath::c::Subgroup& group) {
+             return of_node(rounds, group, timeout);
+           }},
       rank, size);
 }
 
 std::unique_ptr<Bootstrap> bootstrap_at(const std::string& where, int rank, int size,
                                         Seconds timeout) {
   return where.find('/') == std::string::npos
-             ? polypath::bootstrap_by_address(where, rank, size, timeout)
-             : polypath::bootstrap_by_file(where, rank, size, timeout);
+             ? polypath::c::bootstrap_by_address(where, rank, size, timeout)
+             : polypath::c::bootstrap_by_file(where, rank, size, timeout);
 }
 
-Seconds timeout_of(const polypath::Context& context) {
-  return polypath::communicator_options(context.opened().settings()).timeout;
+Seconds timeout_of(const polypath::c::Context& context) {
+  return polypath::c::communicator_options(context.opened().settings()).timeout;
 }
 
-polypath_communicator* join(polypath::Context& context, const char* gpu,
+polypath_communicator* join(polypath::c::Context& context, const char* gpu,
                             std::unique_ptr<Bootstrap> bootstrap) {
-  const polypath::OpenMachine& opened = context.opened();
+  const polypath::c::OpenMachine& opened = context.opened();
   auto made = std::make_unique<polypath_communicator>();
   made->context = &context;
-  auto communicator = std::make_unique<polypath::Communicator>(
-      std::move(bootstrap), polypath::communicator_options(opened.settings()));
+  auto communicator = std::make_unique<polypath::c::Communicator>(
+      std::move(bootstrap), polypath::c::communicator_options(opened.settings()));
   const auto computer = [&] {
-    const polypath::OpenMachine& whole = polypath::whole_computer(opened.settings());
-    return polypath::ranks_machine(whole, whole.driver());
+    const polypath::c::OpenMachine& whole = polypath::c::whole_computer(opened.settings());
+    return polypath::c::ranks_machine(whole, whole.driver());
   };
   std::string name = gpu == nullptr ? "" : gpu;
-  made->ranks = polypath::make_collectives(polypath::ranks_machine(opened, opened.driver()),
-                                           computer, name, std::move(communicator));
+  made->ranks = polypath::c::make_collectives(polypath::c::ranks_machine(opened, opened.driver()),
+                                              computer, name, std::move(communicator));
   made->gpu = opened.machine().find_place(name);
   return made.release();
 }
@@ -195,12 +198,13 @@ polypath_call_description description(polypath_collective collective, const void
 }
 
 // Memory that the driver says nothing of may be of a kind of its own, such as mapped addresses.
-void check_place(const polypath_communicator& of, polypath::Address address, const char* what) {
+void check_place(const polypath_communicator& of, polypath::c::Address address, const char* what) {
   if (address.value == 0) return;
-  const polypath::Machine& machine = of.context->machine();
+  const polypath::c::Machine& machine = of.context->machine();
   const auto memory = of.context->simulated() ? std::optional(of.context->memory_at(address))
                                               : of.context->opened().driver().find_memory(address);
-  if (!memory || memory->place == of.gpu || memory->kind == polypath::MemoryKind::managed) return;
+  if (!memory || memory->place == of.gpu || memory->kind == polypath::c::MemoryKind::managed)
+    return;
   fail(ErrorCode::invalid_argument,
        fmt::format("the {} is not on {}", what, machine.place(of.gpu).name),
        "it is memory of " + machine.place(memory->place).name, "Pass memory of this rank's GPU.");
@@ -246,7 +250,7 @@ polypath_status polypath_communicator_create(polypath_context* context, const ch
                                              polypath_communicator** communicator) {
   return guarded([&] {
     *given(communicator, "communicator") = nullptr;
-    polypath::Context& used = context_of(context);
+    polypath::c::Context& used = context_of(context);
     if (all_gather == nullptr)
       fail(ErrorCode::invalid_argument, "all_gather is null", "the call needs it",
            "Pass a function.");
@@ -260,7 +264,7 @@ polypath_status polypath_communicator_join(polypath_context* context, const char
                                            polypath_communicator** communicator) {
   return guarded([&] {
     *given(communicator, "communicator") = nullptr;
-    polypath::Context& used = context_of(context);
+    polypath::c::Context& used = context_of(context);
     *communicator =
         join(used, gpu, bootstrap_at(given(where, "where"), rank, size, timeout_of(used)));
   });
@@ -351,7 +355,7 @@ polypath_status polypath_broadcast(polypath_communicator* communicator, const vo
 polypath_status polypath_barrier(polypath_communicator* communicator, polypath_stream stream) {
   return guarded([&] {
     in_turn(communicator,
-            [&](Collectives& ranks) { ranks.barrier(polypath::StreamHandle{stream}); });
+            [&](Collectives& ranks) { ranks.barrier(polypath::c::StreamHandle{stream}); });
   });
 }
 

@@ -9,7 +9,7 @@
 #include "polypath.h"
 
 struct polypath_context {
-  polypath::Context context;
+  polypath::c::Context context;
 };
 
 namespace polypath::c {

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 std::vector<std::string> names_for(const CollectiveRequest* request) {
@@ -72,4 +72,4 @@ Program build(const Algorithm& algorithm, const Machine& machine, const Collecti
   return std::move(composer).build();
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -10,7 +10,7 @@
 
 #include "collective/program/composer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// ((x0 ∘ x1) ∘ x2) ∘ …
 inline constexpr const char* kRankOrder = "0, 1, 2, ...";
@@ -78,4 +78,4 @@ Algorithm leaders();
 Algorithm trees();
 Algorithm grouped();
 
-}  // namespace polypath
+}  // namespace polypath::collective

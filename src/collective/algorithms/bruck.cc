@@ -8,7 +8,7 @@
 
 #include "collective/algorithms/algorithm.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 int steps_of(int ranks) {
@@ -148,4 +148,4 @@ Algorithm bruck() {
           }};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -17,7 +17,7 @@
 #include "collective/algorithms/fixed_order.h"
 #include "collective/algorithms/groups.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Ranks from `first` to before `end`.
@@ -254,4 +254,4 @@ Algorithm chain() {
           .why_not = "the groups of the fixed order are no ranges of ranks"};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

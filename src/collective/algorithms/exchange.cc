@@ -7,7 +7,7 @@
 
 #include "collective/algorithms/algorithm.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class RotatedExchange {
@@ -93,4 +93,4 @@ Algorithm exchange() {
           .in_turn = true};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

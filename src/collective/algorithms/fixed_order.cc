@@ -9,7 +9,7 @@
 #include "collective/program/mail.h"
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Chosen between links of two kinds, as of `mist`, 2.05 times as fast within a socket, and the per
@@ -127,4 +127,4 @@ Slice fold_in_groups(Composer& composer, const std::vector<std::vector<int>>& gr
   return fold(composer, sums, bytes, result);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

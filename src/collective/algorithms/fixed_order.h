@@ -9,7 +9,7 @@
 #include "collective/program/request.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// On several nodes with as many ranks each: the nodes. On one
 /// node, where not all GPUs can exchange messages by kernels: GPUs that reach each other over links
@@ -23,4 +23,4 @@ Slice fold_in_groups(Composer& composer, const std::vector<std::vector<int>>& gr
                      const std::vector<Operand>& operands, Bytes bytes,
                      std::optional<Slice> result = std::nullopt);
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -6,7 +6,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class Flat {
@@ -149,4 +149,4 @@ Algorithm flat() {
           .compose = [](Composer& composer) { Flat(composer).compose(); }};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

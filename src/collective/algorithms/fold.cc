@@ -2,7 +2,7 @@
 
 #include "kernels/reduce_layout.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 bool is_same(const Slice& a, const Slice& b) {
@@ -38,4 +38,4 @@ Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes
   return own->at;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

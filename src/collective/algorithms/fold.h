@@ -12,7 +12,7 @@
 
 #include "collective/program/composer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// One of the values.
 struct Operand {
@@ -26,4 +26,4 @@ struct Operand {
 Slice fold(Composer& composer, const std::vector<Operand>& operands, Bytes bytes,
            std::optional<Slice> result = std::nullopt);
 
-}  // namespace polypath
+}  // namespace polypath::collective

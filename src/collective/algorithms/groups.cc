@@ -1,6 +1,6 @@
 #include "collective/algorithms/groups.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 bool is_peer(const Machine& machine, PlaceId source, PlaceId destination) {
@@ -30,4 +30,4 @@ std::vector<std::vector<int>> groups_of(const Machine& machine, const std::vecto
   return groups;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -5,10 +5,10 @@
 
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Ranks in groups: of one NUMA node, and joined by peer hops each with its group's first one, both
 /// ways. In the order of their first ranks, each in the order of ranks.
 std::vector<std::vector<int>> groups_of(const Machine& machine, const std::vector<PlaceId>& ranks);
 
-}  // namespace polypath
+}  // namespace polypath::collective

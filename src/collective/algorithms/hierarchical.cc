@@ -7,7 +7,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/groups.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class Hierarchical {
@@ -111,4 +111,4 @@ Algorithm hierarchical() {
           .compose = [](Composer& composer) { Hierarchical(composer).compose(); }};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -37,7 +37,7 @@
 #include "collective/algorithms/host_parts.h"
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class Host {
@@ -213,4 +213,4 @@ Algorithm host() {
           .why_not = kNotThroughHost};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "collective/algorithms/host_parts.h"
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class HostOneshot {
@@ -100,4 +100,4 @@ Algorithm host_oneshot() {
           .why_not = kNotThroughHost};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

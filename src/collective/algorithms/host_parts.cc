@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::collective {
 
 HostParts::HostParts(const CollectiveRequest& request, int pieces)
     : request_(request), pieces_(pieces) {
@@ -99,4 +99,4 @@ bool reaches_through_host(const Machine& machine, const CollectiveRequest& reque
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

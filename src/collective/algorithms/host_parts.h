@@ -10,7 +10,7 @@
 
 #include "collective/program/request.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class HostParts {
  public:
@@ -60,4 +60,4 @@ bool reaches_through_host(const Machine& machine, const CollectiveRequest& reque
 inline constexpr const char* kNotThroughHost =
     "a GPU cannot read host memory that another one writes";
 
-}  // namespace polypath
+}  // namespace polypath::collective

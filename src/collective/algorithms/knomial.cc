@@ -8,7 +8,7 @@
 
 #include "collective/algorithms/algorithm.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class KNomial {
@@ -132,4 +132,4 @@ Algorithm knomial() {
       .radices = {2, 3, 4, 8}};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -5,7 +5,7 @@
 
 #include "collective/algorithms/node_ranks.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class Leaders : NodeStages {
@@ -84,4 +84,4 @@ Algorithm leaders() {
           .why_not = "it needs several nodes, with as many ranks each"};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::collective {
 
 std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
                                             const CollectiveRequest& request) {
@@ -24,4 +24,4 @@ bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request) {
          });
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fold.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Ranks by node, in their order; the nodes in that of their first ranks.
 std::vector<std::vector<int>> ranks_by_node(const Machine& machine,
@@ -82,4 +82,4 @@ class NodeStages {
   int local_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

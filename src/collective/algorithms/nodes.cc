@@ -18,7 +18,7 @@
 
 #include "collective/algorithms/node_ranks.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 namespace {
 
@@ -239,4 +239,4 @@ Algorithm across_nodes() {
           .why_not = "it needs several nodes, with as many ranks each"};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -4,7 +4,7 @@
 
 #include "collective/algorithms/node_ranks.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class AllGatherOfNodes : NodeStages {
@@ -138,4 +138,4 @@ void compose_all_gather_of_nodes(Composer& composer) { AllGatherOfNodes(composer
 
 void compose_broadcast_of_nodes(Composer& composer) { BroadcastOfNodes(composer).compose(); }
 
-}  // namespace polypath
+}  // namespace polypath::collective

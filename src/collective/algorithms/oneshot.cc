@@ -5,7 +5,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/program/mail.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 Mail mail_of(const CollectiveRequest& request) {
@@ -52,4 +52,4 @@ Algorithm oneshot() {
           .is_kernel = true};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

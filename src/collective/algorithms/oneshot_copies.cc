@@ -4,7 +4,7 @@
 
 #include "collective/algorithms/algorithm.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class OneshotCopies {
@@ -69,4 +69,4 @@ Algorithm oneshot_copies() {
           .why_not = "it is for two ranks"};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

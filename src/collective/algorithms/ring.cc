@@ -7,7 +7,7 @@
 
 #include "collective/algorithms/algorithm.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class AroundRing {
@@ -181,4 +181,4 @@ Algorithm ring() {
           }};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -5,7 +5,7 @@
 
 #include "collective/algorithms/algorithm.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class BinomialTree {
@@ -104,4 +104,4 @@ Algorithm tree() {
           .compose = [](Composer& composer) { BinomialTree(composer).compose(); }};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -21,7 +21,7 @@
 #include "collective/trees/index_of.h"
 #include "kernels/reduce_layout.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Pieces, and parts of them, begin at multiples, which kernels read faster; small ones do not.
@@ -419,4 +419,4 @@ Algorithm grouped() {
       .more_with_radix = true};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

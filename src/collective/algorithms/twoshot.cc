@@ -16,7 +16,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/program/mail.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 void to_or_from_root(Composer& composer) {
@@ -81,4 +81,4 @@ Algorithm twoshot() {
           .is_kernel = true};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

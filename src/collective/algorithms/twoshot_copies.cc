@@ -9,7 +9,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "collective/program/mail.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class TwoshotCopies {
@@ -85,4 +85,4 @@ Algorithm twoshot_copies() {
           .in_turn = true};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

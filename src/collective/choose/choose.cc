@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "model/program_bound.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // The search stops after so many halvings without gain, not after one: the next one may be the
@@ -485,4 +485,4 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
   return entries;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

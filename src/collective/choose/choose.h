@@ -31,7 +31,7 @@
 #include "collective/program/collective_program.h"
 #include "collective/program/routes.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Whether messages may be split over paths. Several: as joint plans divide them, which takes up to
 /// a second to plan.
@@ -176,4 +176,4 @@ class CollectivePlanner {
   std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

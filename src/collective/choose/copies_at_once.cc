@@ -4,7 +4,7 @@
 
 #include "collective/program/mail.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // One engine makes all copies of a GPU to others: they leave by one port.
@@ -47,4 +47,4 @@ Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request) 
   return turn * (request.size() - 1);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

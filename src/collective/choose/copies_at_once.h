@@ -8,7 +8,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// True where each GPU's copies go to one receiver after another, and each receiver is sent to by
 /// one GPU at a time.
@@ -21,4 +21,4 @@ Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request);
 /// processes.
 double least_gain_of_copies(const Machine& machine, std::span<const PlaceId> ranks, bool in_turn);
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -5,7 +5,7 @@
 #include "model/issue.h"
 #include "model/timeline.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 Executor executor_of_part(const Program& program, Executor chosen) {
@@ -68,4 +68,4 @@ Seconds predicted_time(const Machine& machine, const HopRates& rates,
   return end + machine.costs.synchronize;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

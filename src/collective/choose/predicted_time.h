@@ -9,7 +9,7 @@
 #include "model/program.h"
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// From the call until the calling thread knows that it is done, on an otherwise idle machine. The
 /// stream is one of `gpu`.
@@ -28,4 +28,4 @@ Seconds predicted_time(const Machine& machine, const HopRates& rates,
 /// a graph takes 32 us.
 [[nodiscard]] bool is_one_kernel(const Program& program);
 
-}  // namespace polypath
+}  // namespace polypath::collective

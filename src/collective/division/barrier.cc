@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr int kWords = 2;
@@ -45,4 +45,4 @@ std::vector<RankPart> barrier_parts(const Machine& machine, const std::vector<Pl
   return parts;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

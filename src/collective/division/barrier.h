@@ -17,11 +17,11 @@
 
 #include "collective/division/projection.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The ranks' parts, for RankRun; their buffers are the flags alone, so that a run is given none.
 /// Error (unsupported) if fewer than two words are kept for each pair.
 std::vector<RankPart> barrier_parts(const Machine& machine, const std::vector<PlaceId>& ranks,
                                     int per_pair);
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::collective {
 
 // Word 0 is the entry. A word that the consumer has cleared before the signal may be used again, if
 // the new consumer's node comes after that, too: else it would take the first signal for its own.
@@ -24,4 +24,4 @@ int FlagWords::most() const {
   return static_cast<int>(most) + 1;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 
 #include "collective/division/vector_clocks.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// In place of the node that awaits a flag: the end of its part.
 inline constexpr int kEndOfPart = -1;
@@ -30,4 +30,4 @@ class FlagWords {
   std::map<std::pair<int, int>, std::vector<int>> freed_by_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "collective/trees/index_of.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr int kNone = -1;
@@ -195,4 +195,4 @@ std::vector<RankPart> project(const Machine& machine, const Program& program,
   return parts;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

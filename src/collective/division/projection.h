@@ -46,7 +46,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Flags of an ordered pair of ranks, unless it is said: words of 4 bytes.
 inline constexpr int kFlagsPerPair = 512;
@@ -103,4 +103,4 @@ std::vector<RankPart> project(const Machine& machine, const Program& program,
                               const std::vector<PlaceId>& ranks, int per_pair,
                               EntryAwaits entries = EntryAwaits::where_needed);
 
-}  // namespace polypath
+}  // namespace polypath::collective

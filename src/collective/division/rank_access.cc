@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 RankAccess::RankAccess(const Machine& machine, const Program& program,
                        const std::vector<PlaceId>& ranks)
@@ -64,4 +64,4 @@ std::vector<int> RankAccess::last_touching(int rank) const {
   return last;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// All that it is made of outlives it.
 class RankAccess {
@@ -43,4 +43,4 @@ class RankAccess {
   ByNodeAndRank awaited_;     ///< by nodes of the rank, which is another one's
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace polypath {
+namespace polypath::collective {
 
 RankOrder::RankOrder(const Machine& machine, const Program& program,
                      const std::vector<PlaceId>& ranks)
@@ -114,4 +114,4 @@ void RankOrder::end(int rank) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

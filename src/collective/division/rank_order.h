@@ -16,7 +16,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A flag of a pair of ranks, set once and awaited once.
 struct RankFlag {
@@ -86,4 +86,4 @@ class RankOrder {
   std::map<std::pair<int, int>, Await> entered_;  ///< by rank that awaits, and that enters
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

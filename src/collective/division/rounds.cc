@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Rounds begin where memory of any type is aligned as at the call's begin.
@@ -60,4 +60,4 @@ std::vector<CollectiveCall> rounds_of(const CollectiveCall& call, const Collecti
   return all;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -15,11 +15,11 @@
 
 #include "collective/program/call.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The calls, of at most about `most` message bytes each; together they do what `call` does, whose
 /// request is `request`. The call itself if it is not longer, or is a round already.
 std::vector<CollectiveCall> rounds_of(const CollectiveCall& call, const CollectiveRequest& request,
                                       Bytes most);
 
-}  // namespace polypath
+}  // namespace polypath::collective

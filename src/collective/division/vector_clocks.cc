@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-namespace polypath {
+namespace polypath::collective {
 
 void VectorClock::join(const VectorClock& other) {
   for (std::size_t i = 0; i < other.last_.size(); ++i)
@@ -36,4 +36,4 @@ void VectorClocks::add(int node, VectorClock before) {
   last_[index_of(program_.node(node).queue)] = node;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "collective/trees/index_of.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Nodes and entries that are over at some point.
 class VectorClock {
@@ -62,4 +62,4 @@ class VectorClocks {
   std::vector<int> last_;            ///< by queue
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-namespace polypath {
+namespace polypath::collective {
 
 void ExchangeInbox::add(ExchangeTask task) {
   {
@@ -45,4 +45,4 @@ void ExchangeInbox::take(std::deque<ExchangeTask>& tasks) {
   new_.clear();
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

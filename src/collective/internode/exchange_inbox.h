@@ -9,7 +9,7 @@
 #include "collective/internode/exchange_task.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Thread-safe; await() and take() are of the proxy's thread.
 class ExchangeInbox {
@@ -38,4 +38,4 @@ class ExchangeInbox {
   std::optional<Deadline> stops_;  ///< once it is to end: by then
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -134,4 +134,4 @@ void ExchangeRunner::note(const Error& problem) noexcept {
   ignore_errors([&] { group_.on_problem(told); });
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The other ranks, as a proxy knows them.
 struct ProxyGroup {
@@ -68,4 +68,4 @@ class ExchangeRunner {
   bool failed_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

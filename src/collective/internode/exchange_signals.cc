@@ -3,7 +3,7 @@
 #include "core/ignore_errors.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 ReadyEvents::~ReadyEvents() {
   for (const EventHandle event : free_) ignore_errors([&] { driver_.destroy_event(event); });
@@ -42,4 +42,4 @@ void SlotWords::await(int slot, StreamHandle stream) {
 
 void SlotWords::write(int slot, std::uint32_t number) { driver_.signal(word(slot), host_, number); }
 
-}  // namespace polypath
+}  // namespace polypath::collective

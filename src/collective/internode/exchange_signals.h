@@ -8,7 +8,7 @@
 
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Events of a GPU, used again and again. Thread-safe.
 class ReadyEvents {
@@ -53,4 +53,4 @@ class SlotWords {
   std::vector<std::uint32_t> numbers_;  ///< of the slots' last exchanges
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

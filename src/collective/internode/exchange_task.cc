@@ -1,6 +1,6 @@
 #include "collective/internode/exchange_task.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 template <class Value>
@@ -22,4 +22,4 @@ ExchangeTask comparison_of(const CallRecord& call, const std::vector<int>& other
   return task;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

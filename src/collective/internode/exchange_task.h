@@ -13,7 +13,7 @@
 #include "communicator/transport/transport.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The bytes that one rank sends to others and receives from them at the same time, in pinned
 /// memory. May be 0 bytes.
@@ -59,4 +59,4 @@ struct ExchangeTask {
 /// The task that compares a call with those of `others`.
 ExchangeTask comparison_of(const CallRecord& call, const std::vector<int>& others);
 
-}  // namespace polypath
+}  // namespace polypath::collective

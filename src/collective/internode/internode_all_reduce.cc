@@ -10,7 +10,7 @@
 
 #include "collective/internode/internode_schedule.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 class AllReduceAmongNodes final : public InternodeSchedule {
@@ -21,7 +21,7 @@ class AllReduceAmongNodes final : public InternodeSchedule {
         locals_(static_cast<std::uint64_t>(rank.locals())),
         part_{{}, element() * (call.elements / locals_)},
         rest_(element() * (call.elements % locals_)),
-        pieces_(polypath::pieces_of(part_.bytes, rank.piece(), element())) {}
+        pieces_(collective::pieces_of(part_.bytes, rank.piece(), element())) {}
 
   [[nodiscard]] int pieces() const override { return pieces_; }
 
@@ -115,4 +115,4 @@ std::unique_ptr<InternodeSchedule> internode_all_reduce(NodeRank& rank, const Co
   return std::make_unique<AllReduceAmongNodes>(rank, call, stream, network);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "collective/internode/internode_schedule.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 Address at(Address memory, Bytes offset) {
@@ -27,7 +27,7 @@ class AllToAllAmongNodes final : public InternodeSchedule {
              .reduction = call.reduction,
              .in_place = call.in_place,
              .counts = call.counts},
-        pieces_(polypath::pieces_of(busiest(), rank.piece(), element())) {
+        pieces_(collective::pieces_of(busiest(), rank.piece(), element())) {
     check_order();
   }
 
@@ -116,4 +116,4 @@ std::unique_ptr<InternodeSchedule> internode_all_to_all(NodeRank& rank, const Co
   return std::make_unique<AllToAllAmongNodes>(rank, call, stream, network);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

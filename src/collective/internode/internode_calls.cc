@@ -6,7 +6,7 @@
 #include "collective/rank/checked_call.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 // Where the others are does not matter for it.
 void InternodeCollectives::check_call(const CollectiveCall& call) const {
@@ -58,4 +58,4 @@ void InternodeCollectives::enqueue(const CallRecord& record, InternodeSchedule& 
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -14,7 +14,7 @@
 #include "core/interruption.h"
 #include "core/log.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Beyond the timeout, so that a missing rank is named by the ranks that know it: first by ranks of
@@ -228,4 +228,4 @@ void InternodeCollectives::choose_from(const CollectiveOptions& options) {
 
 void InternodeCollectives::barrier() { (void)meet({.operation = "barrier"}, {}); }
 
-}  // namespace polypath
+}  // namespace polypath::collective

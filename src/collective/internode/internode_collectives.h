@@ -20,7 +20,7 @@
 #include "communicator/communicator.h"
 #include "communicator/transport/transport.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The traffic between nodes.
 struct InternodeLink {
@@ -96,4 +96,4 @@ class InternodeCollectives final : public Collectives {
   bool is_closed_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

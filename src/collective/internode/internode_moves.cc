@@ -5,7 +5,7 @@
 
 #include "collective/internode/internode_schedule.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // A piece of N·m blocks is gathered by local rank and then by node: rank (t, j) is number j·N + t.
@@ -108,4 +108,4 @@ std::unique_ptr<InternodeSchedule> internode_broadcast(NodeRank& rank, const Col
   return std::make_unique<BroadcastAmongNodes>(rank, call, stream, network);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

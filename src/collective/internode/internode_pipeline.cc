@@ -6,7 +6,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 int slot_of(int step, int piece) { return 2 * step + piece % 2; }
@@ -76,4 +76,4 @@ void InternodePipeline::end_second(int piece) {
   driver_.record(between_[event_of(piece)], network_);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

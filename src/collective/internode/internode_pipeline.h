@@ -12,7 +12,7 @@
 #include "collective/internode/piece_exchange.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class InternodePipeline {
  public:
@@ -54,4 +54,4 @@ class InternodePipeline {
   std::optional<StreamHandle> last_stream_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

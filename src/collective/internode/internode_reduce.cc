@@ -5,7 +5,7 @@
 
 #include "collective/internode/internode_schedule.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // A piece of the parts of all ranks is packed by local rank and then by node: that of rank (t, j)
@@ -131,4 +131,4 @@ std::unique_ptr<InternodeSchedule> internode_reduce(NodeRank& rank, const Collec
   return std::make_unique<ReduceAmongNodes>(rank, call, stream, network);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

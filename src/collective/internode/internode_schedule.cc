@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr Bytes kLargestElement = bytes_of(ElementType::float64);
@@ -95,7 +95,7 @@ void NodeRank::prepare(StreamHandle stream) {
 
 int InternodeSchedule::pieces_of_whole(int times) const {
   const Bytes most{rank_.piece().value / static_cast<std::uint64_t>(times)};
-  return polypath::pieces_of(whole().bytes, most, element());
+  return collective::pieces_of(whole().bytes, most, element());
 }
 
 Reduction InternodeSchedule::in_node() const {
@@ -159,4 +159,4 @@ std::unique_ptr<InternodeSchedule> internode_schedule(NodeRank& rank, const Coll
        fmt::format("its number is {}", static_cast<int>(call.collective)));
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -22,7 +22,7 @@
 #include "collective/rank/node_collectives.h"
 #include "communicator/bootstrap/nodes.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Where a rank is among the nodes, and the memory of its GPU in which pieces are.
 class NodeRank {
@@ -146,4 +146,4 @@ MakeInternodeSchedule internode_all_gather;
 MakeInternodeSchedule internode_broadcast;
 MakeInternodeSchedule internode_all_to_all;
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -4,7 +4,7 @@
 
 #include "collective/rank/timeouts.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 NetworkProxy::NetworkProxy(Driver& driver, PlaceId gpu, PlaceId host, int slots, ProxyGroup group)
     : driver_(driver),
@@ -46,4 +46,4 @@ void NetworkProxy::finish(int slot, StreamHandle stream) { words_.await(slot, st
 
 void NetworkProxy::abort(const Error& why) { inbox_.abort(why); }
 
-}  // namespace polypath
+}  // namespace polypath::collective

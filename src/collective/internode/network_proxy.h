@@ -29,7 +29,7 @@
 #include "core/error.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// begin(), start() and finish() are called by one thread at a time; abort() by any.
 class NetworkProxy {
@@ -77,4 +77,4 @@ class NetworkProxy {
   std::thread thread_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

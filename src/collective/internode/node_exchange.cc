@@ -6,7 +6,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 std::byte* in_host(Address address) { return reinterpret_cast<std::byte*>(address.value); }
@@ -85,4 +85,4 @@ void NodeExchange::finish(int slot, StreamHandle stream) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

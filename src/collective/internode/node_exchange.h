@@ -8,7 +8,7 @@
 #include "collective/internode/piece_exchange.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Slots are used in turn, each by start() and then finish() in one stream.
 class NodeExchange final : public PieceExchange {
@@ -57,4 +57,4 @@ class NodeExchange final : public PieceExchange {
   NetworkProxy proxy_;  ///< last, so that its thread ends before its memory
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

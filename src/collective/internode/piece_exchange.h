@@ -5,7 +5,7 @@
 
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The messages that go from this rank's GPU to ranks of other nodes at the same time, and those
 /// that come. Both ends of a message say the same size, which may be 0.
@@ -42,4 +42,4 @@ class PieceExchange {
   [[nodiscard]] virtual bool is_in_stream() const { return false; }
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -7,7 +7,7 @@
 #include "collective/program/request.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The rank's input and where it gets the result. In place if the input is this rank's part of the
 /// result, as request.h says; then all ranks are in place. Of `reduce` the output counts at the
@@ -28,4 +28,4 @@ struct CollectiveCall {
   std::vector<std::uint64_t> sent_at = {}, received_at = {};
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -7,7 +7,7 @@
 #include "kernels/images.h"
 #include "kernels/reduce.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 struct WhichMail {
@@ -73,4 +73,4 @@ void CollectiveKernels::prepare(const Program& program) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -11,7 +11,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The number of a GPU's kernel, as in KernelCall::kernel.
 int mail_kernel_number(PlaceId gpu, MailUse use, MailWay way);
@@ -40,4 +40,4 @@ class CollectiveKernels {
   std::vector<KernelHandle> handles_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -6,7 +6,7 @@
 #include "model/program.h"
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A program that is ready to be run again and again.
 struct CollectiveProgram {
@@ -18,4 +18,4 @@ struct CollectiveProgram {
   Executor executor;  ///< stream or graph
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "kernels/reduce.h"
 
-namespace polypath {
+namespace polypath::collective {
 Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
                    Routes* routes)
     : hops_(machine), request_(request), tuning_(tuning), routes_(routes) {
@@ -194,4 +194,4 @@ void pipeline(int pieces, std::span<const std::function<void(int piece)>> steps)
         steps[static_cast<std::size_t>(step)](piece);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

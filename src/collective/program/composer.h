@@ -30,7 +30,7 @@
 #include "machine/nodes.h"
 #include "model/path.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class Routes;
 
@@ -114,4 +114,4 @@ class Composer {
 /// next step of the piece before, so that links carry one while the other is reduced.
 void pipeline(int pieces, std::span<const std::function<void(int piece)>> steps);
 
-}  // namespace polypath
+}  // namespace polypath::collective

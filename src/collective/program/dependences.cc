@@ -4,7 +4,7 @@
 #include <functional>
 #include <iterator>
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Rows are made this much wider at a time, because all of them move.
@@ -124,4 +124,4 @@ std::vector<int>& Dependences::add(int queue, std::span<const MemoryUse> uses) {
   return named_;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -11,7 +11,7 @@
 
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Memory that a node uses.
 struct MemoryUse {
@@ -57,4 +57,4 @@ class Dependences {
   std::vector<int> conflicts_, named_;  ///< of the node that is added
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "collective/program/parts.h"
 #include "collective/program/value_counts.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // A rank that gives or gets nothing may have no memory for it.
@@ -111,4 +111,4 @@ std::vector<KernelCall> Exchanges::calls_for(const Mail& mail, const SliceOfRank
   return calls;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

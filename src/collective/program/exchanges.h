@@ -12,7 +12,7 @@
 #include "model/kernel.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class Exchanges {
  public:
@@ -40,4 +40,4 @@ class Exchanges {
   std::optional<int> first_mailbox_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -4,7 +4,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // A line that crosses PCIe may arrive in parts.
@@ -99,4 +99,4 @@ std::vector<Address> Mailboxes::addresses(const Program& program,
   return all;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

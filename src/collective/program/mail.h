@@ -11,7 +11,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The largest message that goes to each of so many ranks in lines.
 Bytes line_room(int ranks);
@@ -64,4 +64,4 @@ class Mailboxes {
   std::map<std::pair<PlaceId, Bytes>, Address> made_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

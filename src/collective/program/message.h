@@ -3,7 +3,7 @@
 #include "core/units.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Something to be sent.
 struct Message {
@@ -12,4 +12,4 @@ struct Message {
   Bytes bytes;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -4,7 +4,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A range of a memory.
 struct Part {
@@ -29,4 +29,4 @@ inline int pieces_of(Bytes bytes, Bytes most, Bytes element) {
   return elements == 0 ? 1 : static_cast<int>((elements + whole - 1) / whole);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

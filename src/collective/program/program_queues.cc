@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::collective {
 
 int ProgramQueues::number(const Queue& queue) {
   const auto [found, is_new] = numbers_.try_emplace(queue, -1);
@@ -25,4 +25,4 @@ void ProgramQueues::take_turn(const Node& node, std::vector<int>& after) {
   turn = {hop.source, static_cast<int>(program_.nodes().size())};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

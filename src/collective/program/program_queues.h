@@ -9,7 +9,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class ProgramQueues {
  public:
@@ -41,4 +41,4 @@ class ProgramQueues {
   std::map<PlaceId, Turn> turns_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -10,7 +10,7 @@
 
 #include "model/half_floats.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // The values that a type can hold: inputs are whole numbers up to `range`, of floating-point types
@@ -294,4 +294,4 @@ std::string first_difference(const CollectiveRequest& request,
   return {};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

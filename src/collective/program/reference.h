@@ -14,7 +14,7 @@
 
 #include "collective/program/request.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Element `index` of a rank's input, exact in the type: between -2 and 2 of floating-point types,
 /// else a whole number; never -0. For products not 0, and of ranks but 0 as above, whole ones 1 or
@@ -30,4 +30,4 @@ void fill_input(const CollectiveRequest& request, int rank, std::byte* memory);
 std::string first_difference(const CollectiveRequest& request,
                              std::span<const std::byte* const> outputs);
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "machine/hop_table.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 template <class Value>
@@ -399,4 +399,4 @@ void check(const Machine& machine, const CollectiveRequest& request) {
     reject_counts("counts that are all 0 cannot be planned", "there is nothing to do");
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

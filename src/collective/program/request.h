@@ -29,7 +29,7 @@
 #include "machine/machine.h"
 #include "model/reduction.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 enum class Collective {
   all_reduce,
@@ -134,4 +134,4 @@ void check_call(const Machine& machine, const CollectiveRequest& request);
 /// all 0.
 void check(const Machine& machine, const CollectiveRequest& request);
 
-}  // namespace polypath
+}  // namespace polypath::collective

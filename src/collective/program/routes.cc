@@ -1,6 +1,6 @@
 #include "collective/program/routes.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 std::vector<PathShare> shares_of(const TransferShape& shape, Bytes bytes) {
@@ -35,4 +35,4 @@ std::vector<std::vector<PathShare>> Routes::of(std::vector<JointTransfer> messag
   return shares;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

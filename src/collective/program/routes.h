@@ -7,7 +7,7 @@
 #include "collective/trees/packing.h"
 #include "plan/joint/joint.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A path, the fraction of a message that it carries, and in how many chunks.
 struct PathShare {
@@ -40,4 +40,4 @@ class Routes {
   Packings packings_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

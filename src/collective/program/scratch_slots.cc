@@ -2,7 +2,7 @@
 
 #include "collective/program/tuning.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 Slice ScratchSlots::next(HopId filled_over, bool of_a_path) {
   Slots& slots = slots_[{filled_over, of_a_path}];
@@ -14,4 +14,4 @@ Slice ScratchSlots::next(HopId filled_over, bool of_a_path) {
   return {slots.buffers[next], {}};
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "machine/machine.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class ScratchSlots {
  public:
@@ -31,4 +31,4 @@ class ScratchSlots {
   std::map<std::pair<HopId, bool>, Slots> slots_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

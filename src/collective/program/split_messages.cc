@@ -6,7 +6,7 @@
 #include "collective/program/parts.h"
 #include "collective/program/tuning.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // The bytes of each path; the first path has the rest.
@@ -86,4 +86,4 @@ void SplitMessages::add(const SecondCopy& copy) {
   add_copy_(copy.path.second, copy.message.from, copy.message.to, copy.message.bytes);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

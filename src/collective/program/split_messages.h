@@ -11,7 +11,7 @@
 #include "model/path.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class SplitMessages {
  public:
@@ -51,4 +51,4 @@ class SplitMessages {
   int pieces_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

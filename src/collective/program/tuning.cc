@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::collective {
 
 Settings with_collective_slots(Settings settings, const Machine& machine) {
   constexpr std::uint64_t kAlignment = 4096;
@@ -15,4 +15,4 @@ Settings with_collective_slots(Settings settings, const Machine& machine) {
   return settings;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

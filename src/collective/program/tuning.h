@@ -7,7 +7,7 @@
 #include "core/units.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Slots of scratch memory of each hop: for pieces, two pieces at a time, each of which goes from
 /// one slot into another; and for messages that go over it to be staged, one filled, one emptied.
@@ -43,4 +43,4 @@ struct Tuning {
   auto operator<=>(const Tuning&) const = default;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 // Bytes between stretches have not been written.
 ValueCounts::Stretches ValueCounts::within(const Slice& slice, Bytes bytes) const {
@@ -65,4 +65,4 @@ void ValueCounts::copy(const Slice& from, const Slice& to, Bytes bytes) {
     set({to.buffer, to.offset + begin}, stretch.end - begin, stretch.count);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "collective/program/request.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 inline bool averages(const CollectiveRequest& request) {
   return request.reduction.operation == ReduceOperator::average;
@@ -39,4 +39,4 @@ class ValueCounts {
   std::map<int, Stretches> of_buffers_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

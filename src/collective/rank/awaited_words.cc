@@ -3,7 +3,7 @@
 #include "kernels/mailbox_layout.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 void AwaitedWords::add_mailbox(Address mailbox) {
   const std::scoped_lock lock(mutex_);
@@ -22,4 +22,4 @@ void AwaitedWords::set_all() {
   for (const Address mailbox : mailboxes) driver_.signal(mailbox + Bytes{kMailAbandoned}, gpu_, 1);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

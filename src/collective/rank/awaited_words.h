@@ -8,7 +8,7 @@
 
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Thread-safe.
 class AwaitedWords {
@@ -33,4 +33,4 @@ class AwaitedWords {
   std::vector<Address> mailboxes_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

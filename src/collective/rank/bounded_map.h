@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace polypath {
+namespace polypath::collective {
 
 template <class Key, class Value>
 class BoundedMap {
@@ -52,4 +52,4 @@ class BoundedMap {
   std::deque<Key> order_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

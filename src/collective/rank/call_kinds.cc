@@ -5,7 +5,7 @@
 #include "collective/division/rounds.h"
 #include "collective/rank/checked_call.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 bool averages(const CollectiveCall& call) {
@@ -37,7 +37,7 @@ bool CallKinds::is_in_place_at_all(const CollectiveCall& call) const {
 
 // Of an average as many values as ranks at least; of others their number means nothing.
 CollectiveRequest CallKinds::of(const CollectiveCall& call) const {
-  CollectiveRequest kind = polypath::request_of(call);
+  CollectiveRequest kind = collective::request_of(call);
   kind.reduction.values = averages(call) ? std::max(call.reduction.values, ranks_) : 0;
   kind.in_place = call.elements > 0 && is_in_place_at_all(call);
   return kind;
@@ -57,7 +57,7 @@ std::vector<Address> CallKinds::buffers_of(const CollectiveCall& call,
 }
 
 bool CallKinds::stays_at_home(const CollectiveCall& call) const {
-  return polypath::stays_at_home(programs_.request_of(of(call)));
+  return collective::stays_at_home(programs_.request_of(of(call)));
 }
 
 std::vector<CollectiveCall> CallKinds::rounds(const CollectiveCall& call,
@@ -65,4 +65,4 @@ std::vector<CollectiveCall> CallKinds::rounds(const CollectiveCall& call,
   return rounds_of(call, programs_.request_of(kind), programs_.options().at_once);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "collective/rank/call_programs.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class CallKinds {
  public:
@@ -37,4 +37,4 @@ class CallKinds {
   int rank_, ranks_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

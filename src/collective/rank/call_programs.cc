@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // At each of four simulated ranks a node takes 0.24 KiB (all-reduces of 1 GiB by `ring`) to 0.44
@@ -228,4 +228,4 @@ CallPrograms KnownPrograms::make(const CollectiveRequest& kind) {
   return made;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

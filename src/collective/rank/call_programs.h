@@ -17,7 +17,7 @@
 #include "collective/rank/rank_run.h"
 #include "communicator/communicator.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A call that no rank makes, because all of them have found out that it cannot be done.
 class RefusedByAll : public Error {
@@ -109,4 +109,4 @@ class KnownPrograms {
   Planning planning_ = Planning::together;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 std::uint64_t digest_of(std::initializer_list<const std::vector<std::uint64_t>*> numbers) {
@@ -70,4 +70,4 @@ void check_memory(const CollectiveCall& call, int ranks, int rank) {
        "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

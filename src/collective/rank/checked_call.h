@@ -7,7 +7,7 @@
 #include "collective/program/request.h"
 #include "communicator/node/call_record.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The request of such a call among these ranks. Fields that the operation does not use have their
 /// defaults, so that equal calls have equal requests.
@@ -19,4 +19,4 @@ CallRecord record_of(const CollectiveRequest& request);
 /// Error (invalid_argument) if `rank` has no address where it gives or gets something.
 void check_memory(const CollectiveCall& call, int ranks, int rank);
 
-}  // namespace polypath
+}  // namespace polypath::collective

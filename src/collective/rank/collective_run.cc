@@ -3,7 +3,7 @@
 #include "collective/program/tuning.h"
 #include "engine/call/copy_call.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Settings& settings)
     : driver_(driver),
@@ -52,4 +52,4 @@ void CollectiveRun::run(const CollectiveProgram& program, std::span<const Addres
   else run_by(streams_, transfer);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -13,7 +13,7 @@
 #include "engine/execute/stream_executor.h"
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The streams and the scratch memory of collectives that run one after another. Not thread-safe.
 class CollectiveRun {
@@ -54,4 +54,4 @@ class CollectiveRun {
   std::uint64_t runs_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -11,7 +11,7 @@
 #include "collective/rank/persistent_call.h"
 #include "communicator/communicator.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The choice made for a call.
 struct ChosenWay {
@@ -76,4 +76,4 @@ class Collectives {
   virtual void leave() noexcept = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr std::chrono::microseconds kBetweenQuestions{50};
@@ -46,4 +46,4 @@ bool await_end(const std::function<bool()>& is_over, const std::function<void()>
   return over;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -11,7 +11,7 @@
 #include "communicator/bootstrap/bootstrap.h"
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// `round` gives each rank's bytes to all, `synchronize` waits for queued work. Errors: those of
 /// the rounds; the exception of `synchronize` at the first rank at which it did, which is named.
@@ -36,4 +36,4 @@ class LeavesInTheEnd {
   Collectives& who_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

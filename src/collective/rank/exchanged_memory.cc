@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // Several memories as one message: each after its size.
@@ -110,4 +110,4 @@ Address ExchangedMemory::known(int owner, std::size_t number) const {
   return found == opened_.end() ? Address{} : found->second;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

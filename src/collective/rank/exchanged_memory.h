@@ -11,7 +11,7 @@
 #include "communicator/communicator.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Gives what each rank, in order, has passed to it. Every rank calls it as often as the others.
 using AllGather = std::function<std::vector<ExportedMemory>(const ExportedMemory& own)>;
@@ -60,4 +60,4 @@ class ExchangedMemory {
   std::map<std::pair<int, std::size_t>, Address> opened_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

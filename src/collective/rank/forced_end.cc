@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 // If a part is enqueued while another thread releases, either that thread sees the part, or this
 // thread sees the release.
@@ -42,4 +42,4 @@ bool ForcedEnd::release(const std::function<bool()>& is_over, Seconds timeout) {
   return set_words_until(none_is_left, timeout) && !is_unsettled_;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -10,7 +10,7 @@
 #include "collective/rank/awaited_words.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// One thread enqueues; another one may release.
 class ForcedEnd {
@@ -50,4 +50,4 @@ class ForcedEnd {
   std::atomic<bool> is_unsettled_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

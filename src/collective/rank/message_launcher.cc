@@ -10,7 +10,7 @@
 #include "core/note_problem.h"
 #include "kernels/messages.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr Bytes kWord{sizeof(std::uint32_t)};
@@ -124,4 +124,4 @@ void MessageLauncher::abandon() {
                  gpu_of(rank_), 1);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "communicator/communicator.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class MessageLauncher {
  public:
@@ -52,4 +52,4 @@ class MessageLauncher {
   KernelHandle kernel_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "kernels/messages_layout.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr Bytes kFlag{sizeof(std::uint32_t)};
@@ -115,4 +115,4 @@ void MessagePair::publish(Address address) {
   (void)allocations_.encode(address, true, waits);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

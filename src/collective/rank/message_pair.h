@@ -9,7 +9,7 @@
 #include "collective/rank/message_segment.h"
 #include "collective/rank/shared_allocations.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 enum class Direction { sent, received };
 
@@ -109,4 +109,4 @@ class MessagePair {
   Lane sent_, received_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -6,7 +6,7 @@
 
 #include "core/note_problem.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -80,4 +80,4 @@ bool MessageSegment::lives(int rank) const {
   return memory_.is_held(static_cast<std::size_t>(rank));
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

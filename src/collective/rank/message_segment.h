@@ -9,7 +9,7 @@
 #include "communicator/node/message_ring.h"
 #include "communicator/node/named_memory.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class MessageSegment {
  public:
@@ -39,4 +39,4 @@ class MessageSegment {
   NamedMemory memory_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // A program that ends before its communicator is closed has mostly done its part.
@@ -126,4 +126,4 @@ std::string MessagesUnderWay::described(const MessageTask& task) const {
                      sent ? task.peer : communicator_.rank(), task.bytes.value);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

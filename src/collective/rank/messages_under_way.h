@@ -16,7 +16,7 @@
 #include "communicator/communicator.h"
 #include "communicator/watcher.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Thread-safe.
 class MessagesUnderWay final : public Watched {
@@ -79,4 +79,4 @@ class MessagesUnderWay final : public Watched {
   std::uint64_t number_ = 0, group_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -20,7 +20,7 @@
 #include "core/log.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 std::string said(const Machine& machine, PlaceId gpu) {
@@ -325,4 +325,4 @@ void NodeCollectives::barrier(StreamHandle stream) {
 
 void NodeCollectives::barrier() { (void)communicator_->all_gather({}, {.operation = "barrier"}); }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -25,7 +25,7 @@
 #include "collective/rank/rank_run.h"
 #include "communicator/communicator.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// One rank's end on one node; Collectives documents the rest.
 class NodeCollectives final : public Collectives {
@@ -109,4 +109,4 @@ class NodeCollectives final : public Collectives {
   bool is_closed_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

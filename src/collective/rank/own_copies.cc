@@ -1,6 +1,6 @@
 #include "collective/rank/own_copies.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 void OwnCopies::copy_of_root(const CollectiveCall& call, StreamHandle stream) {
   if (!has_root(call.collective) || rank_ != call.root) return;
@@ -26,4 +26,4 @@ void OwnCopies::copy_within(Address from, Address to, Bytes bytes, StreamHandle 
                       stream);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -5,7 +5,7 @@
 #include "collective/program/request.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class OwnCopies {
  public:
@@ -27,4 +27,4 @@ class OwnCopies {
   int rank_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

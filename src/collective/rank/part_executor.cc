@@ -3,7 +3,7 @@
 #include "collective/choose/predicted_time.h"
 #include "collective/program/tuning.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 PartExecutor::PartExecutor(Driver& driver, const Machine& machine, const Settings& settings)
     : driver_(driver),
@@ -40,4 +40,4 @@ std::vector<EventHandle> PartExecutor::mark_ends(const Transfer& transfer) {
   return ends;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

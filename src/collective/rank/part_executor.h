@@ -14,7 +14,7 @@
 #include "engine/execute/stream_executor.h"
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Not thread-safe.
 class PartExecutor {
@@ -49,4 +49,4 @@ class PartExecutor {
   EventSet in_callers_;  ///< of the callers' streams, by GPU
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // With the other ranks' calls, as a part of what a call takes, and in all.
@@ -47,4 +47,4 @@ std::optional<std::vector<Address>> PartRuns::open_buffers(const CallPrograms& m
   return own;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

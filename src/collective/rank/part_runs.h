@@ -10,7 +10,7 @@
 #include "collective/rank/peer_registration.h"
 #include "collective/rank/rank_run.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 class PartRuns {
  public:
@@ -37,4 +37,4 @@ class PartRuns {
   std::uint64_t open_calls_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

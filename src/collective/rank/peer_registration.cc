@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 PeerRegistration::PeerRegistration(Driver& driver, PlaceId gpu, int local, HandleBoard notices,
                                    AgreementRing offers)
@@ -81,4 +81,4 @@ std::optional<std::vector<PeerRegistration::Addresses>> PeerRegistration::lookup
   return addresses;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

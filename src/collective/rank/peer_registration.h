@@ -17,7 +17,7 @@
 #include "communicator/node/agreement_ring.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Not thread-safe.
 class PeerRegistration {
@@ -72,4 +72,4 @@ class PeerRegistration {
   Backoff eager_, captured_;  ///< a late rank may be in time when all capture
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -8,7 +8,7 @@
 #include "collective/rank/rank_run.h"
 #include "communicator/node/call_record.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// The results of the first call stay with it, so that the next calls do not look for them.
 class PersistentCall {
@@ -25,4 +25,4 @@ class PersistentCall {
   BoundPart part_, part_for_capture_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -11,7 +11,7 @@
 #include "collective/program/tuning.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr int kSlotsPerHop = kPieceSlots + kStagingSlots;
@@ -149,4 +149,4 @@ std::vector<Address> RankMemory::addresses(const RankPart& part,
   return all;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

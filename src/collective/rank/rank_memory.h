@@ -13,7 +13,7 @@
 #include "collective/rank/exchanged_memory.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// How much memory of its own a rank gives to the others.
 struct RankMemorySizes {
@@ -68,4 +68,4 @@ class RankMemory {
   std::map<Bytes, std::vector<std::size_t>> mailboxes_;  ///< by size: by rank, as Slots::number
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

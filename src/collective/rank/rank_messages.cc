@@ -14,7 +14,7 @@
 #include "core/log.h"
 #include "kernels/messages.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 RankMessages::RankMessages(Driver& driver, const std::vector<PlaceId>& gpus,
                            Communicator& communicator, const Limits& limits)
@@ -185,4 +185,4 @@ void RankMessages::release_when_aborted() {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -23,7 +23,7 @@
 #include "communicator/watcher.h"
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Not thread-safe.
 class RankMessages {
@@ -97,4 +97,4 @@ class RankMessages {
   std::thread release_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

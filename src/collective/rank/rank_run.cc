@@ -5,7 +5,7 @@
 #include "core/ignore_errors.h"
 #include "engine/call/copy_call.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 RankRun::RankRun(Driver& driver, const Machine& machine, const Settings& settings,
                  const Group& group)
@@ -80,4 +80,4 @@ bool RankRun::release(Seconds timeout) {
   return forced_end_.release([this] { return ends_.is_last_over(); }, timeout);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -15,7 +15,7 @@
 #include "core/settings.h"
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// One rank's part of a program, ready to be run again and again.
 struct RankProgram {
@@ -106,4 +106,4 @@ class RankRun {
   ForcedEnd forced_end_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

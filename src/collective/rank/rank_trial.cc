@@ -11,7 +11,7 @@
 #include "core/ignore_errors.h"
 #include "driver/trial_bytes.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 using Pattern = std::vector<std::byte>;
@@ -266,4 +266,4 @@ void try_rank_memory(Driver& driver, const Machine& machine, const std::vector<P
   trial.tell();
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

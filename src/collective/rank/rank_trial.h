@@ -11,7 +11,7 @@
 #include "driver/driver.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Every rank calls it at the same time. Each writes a pattern into memory of every other rank that
 /// its GPU reaches, and into the host's if flags are there (`flags`), and reads one there. Waits
@@ -20,4 +20,4 @@ namespace polypath {
 void try_rank_memory(Driver& driver, const Machine& machine, const std::vector<PlaceId>& ranks,
                      int rank, PlaceId flags, const AllGather& all_gather);
 
-}  // namespace polypath
+}  // namespace polypath::collective

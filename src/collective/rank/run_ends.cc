@@ -1,6 +1,6 @@
 #include "collective/rank/run_ends.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr int kRemembered = 256;  // runs
@@ -52,4 +52,4 @@ void RunEnds::synchronize() {
   if (const EventHandle last = last_; last.value != 0) driver_.synchronize(last);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

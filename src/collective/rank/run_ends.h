@@ -8,7 +8,7 @@
 #include "driver/driver.h"
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// One thread enqueues; others may ask.
 class RunEnds {
@@ -42,4 +42,4 @@ class RunEnds {
   std::atomic<std::uint64_t> done_ = 0;  ///< all up to this one are over
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

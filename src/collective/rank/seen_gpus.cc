@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 Blob said_of_gpus(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, " "));
@@ -53,4 +53,4 @@ PlaceId usual_gpu(const RanksMachine& seen, int local_rank) {
        "Name the GPU of each rank, or let each see its own alone.");
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

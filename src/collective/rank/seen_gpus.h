@@ -12,7 +12,7 @@
 #include "driver/driver.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Which GPUs the ranks' machine has: those that the process sees, or all of the computer.
 enum class GpusOf : std::uint8_t { process, computer };
@@ -52,4 +52,4 @@ Settings without_other_gpus(Settings settings, const Machine& machine,
 /// its node. Error (invalid_argument) if there is no such one.
 PlaceId usual_gpu(const RanksMachine& seen, int local_rank);
 
-}  // namespace polypath
+}  // namespace polypath::collective

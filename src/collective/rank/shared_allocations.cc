@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 // A word is 0 without memory, else the number on the handle board + 1 and the offset in the
@@ -133,4 +133,4 @@ std::optional<Address> SharedAllocations::find(int rank, std::uint64_t word) con
   return found->second + offset_of(word);
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -17,7 +17,7 @@
 #include "communicator/node/handle_board.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Not thread-safe.
 class SharedAllocations {
@@ -83,4 +83,4 @@ class SharedAllocations {
   std::function<bool()> last_use_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

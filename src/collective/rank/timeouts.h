@@ -3,7 +3,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// For work on the GPU to end: after an abort, when a proxy ends, and where a part could not be
 /// enqueued as a whole.
@@ -16,4 +16,4 @@ inline constexpr Seconds kUnansweredTimeout{1};
 /// not given back.
 inline constexpr Seconds kPeerTimeout{2};
 
-}  // namespace polypath
+}  // namespace polypath::collective

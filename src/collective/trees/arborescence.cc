@@ -4,7 +4,7 @@
 
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 struct Edge {
@@ -138,4 +138,4 @@ std::vector<int> ShortestPaths::path(int from, int to) const {
   return vertices;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -7,7 +7,7 @@
 
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// costs[from][to]; infinite where there is no edge.
 using CostMatrix = std::vector<std::vector<double>>;
@@ -30,4 +30,4 @@ class ShortestPaths {
   std::vector<std::vector<int>> next_;  ///< the vertex after `from` on the way to `to`
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Where a number stands in a vector.
 inline std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -5,7 +5,7 @@
 
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -74,4 +74,4 @@ BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
   return times;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

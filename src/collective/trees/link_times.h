@@ -11,7 +11,7 @@
 #include "collective/trees/tree.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// A byte occupies the resource for so long.
 struct BusyTime {
@@ -66,4 +66,4 @@ CostMatrix LinkTimes::costs(const Cost& cost_of) const {
   return costs;
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

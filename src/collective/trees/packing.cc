@@ -6,7 +6,7 @@
 #include "collective/trees/index_of.h"
 #include "collective/trees/link_times.h"
 
-namespace polypath {
+namespace polypath::collective {
 namespace {
 
 constexpr int kPowers[] = {3, 6, 12};  // one after another: a large one alone stays where it is
@@ -291,4 +291,4 @@ const Packing& Packings::of(const PackingRequest& request) {
   return known_.insert(request, pack_trees(machine_, request));
 }
 
-}  // namespace polypath
+}  // namespace polypath::collective

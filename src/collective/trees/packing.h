@@ -12,7 +12,7 @@
 #include "machine/machine.h"
 #include "plan/lru_cache.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 /// Bytes that go from a rank to all others, or to one of them, or the sum of all at a rank.
 struct TreeDemand {
@@ -57,4 +57,4 @@ class Packings {
   LruCache<PackingRequest, Packing> known_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

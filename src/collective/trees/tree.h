@@ -7,7 +7,7 @@
 
 #include "collective/trees/index_of.h"
 
-namespace polypath {
+namespace polypath::collective {
 
 struct Vertex {
   int rank = 0;
@@ -45,4 +45,4 @@ class Tree {
   std::vector<Vertex> vertices_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::collective

@@ -9,7 +9,7 @@
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 struct Wish {
@@ -113,4 +113,4 @@ void throw_first_problem(const std::vector<Blob>& problems) {
     if (!each.empty()) throw Error(ErrorCode::communicator, each);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

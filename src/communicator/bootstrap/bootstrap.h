@@ -16,7 +16,7 @@
 #include "core/interruption.h"
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Bytes of any kind.
 using Blob = std::string;
@@ -107,4 +107,4 @@ struct BootstrapFunctions {
 };
 std::unique_ptr<Bootstrap> bootstrap_by_functions(BootstrapFunctions functions, int rank, int size);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

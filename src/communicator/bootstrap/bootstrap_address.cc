@@ -18,7 +18,7 @@
 #include "core/log.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of one frame
@@ -352,4 +352,4 @@ std::unique_ptr<Bootstrap> bootstrap_by_address(const std::string& address, int 
   return std::make_unique<Spoke>(at, rank, size, timeout);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

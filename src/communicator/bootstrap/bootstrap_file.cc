@@ -23,7 +23,7 @@
 #include "core/process.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 const std::string kNobody = "-";
@@ -218,4 +218,4 @@ std::unique_ptr<Bootstrap> bootstrap_by_file(const std::string& folder, int rank
   return rank == 0 ? gather_ranks(folder, size, timeout) : join_ranks(folder, rank, size, timeout);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

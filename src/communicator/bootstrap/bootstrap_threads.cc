@@ -9,7 +9,7 @@
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenChecks{20};
@@ -106,4 +106,4 @@ std::vector<std::unique_ptr<Bootstrap>> bootstrap_among_threads(int size) {
   return all;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -8,7 +8,7 @@
 #include "core/interruption.h"
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 class Deadline {
  public:
@@ -48,4 +48,4 @@ bool wait_until(const Deadline& deadline, Question question) {
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

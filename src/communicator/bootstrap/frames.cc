@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x70613031;  // "pa01": polypath, version of these frames
@@ -70,4 +70,4 @@ std::vector<std::string> unpack(const std::string& packed) {
   return pieces;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace polypath {
+namespace polypath::communicator {
 
 enum class FrameKind : std::uint32_t {
   hello,    ///< a rank: its number and how many it counts
@@ -33,4 +33,4 @@ std::optional<Frame> take_frame(std::string& inbox, std::uint64_t most, const st
 std::string pack(const std::vector<std::string>& pieces);
 std::vector<std::string> unpack(const std::string& packed);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -9,7 +9,7 @@
 
 #include "core/files.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::size_t kMostText = 256;
@@ -47,4 +47,4 @@ int Nodes::local_rank(int rank) const {
   return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Identifies processes that can share memory: by the boot of one kernel, its name, and its
 /// namespaces of memory. They have the same text, and all other processes have another one.
@@ -32,4 +32,4 @@ class Nodes {
   std::vector<std::vector<int>> ranks_on_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -9,7 +9,7 @@
 #include "core/user_folder.h"
 #include "polypath_version.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr const char* kPrefix = "rank-";
@@ -50,4 +50,4 @@ void RankPresence::forget() const noexcept {
   if (!folder_.empty()) remove_folder(folder_);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

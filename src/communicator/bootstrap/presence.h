@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace polypath {
+namespace polypath::communicator {
 
 class RankPresence {
  public:
@@ -31,4 +31,4 @@ class RankPresence {
   std::string folder_;  ///< empty: there is none
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

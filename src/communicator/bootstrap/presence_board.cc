@@ -15,7 +15,7 @@
 #include "core/signals.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::uint64_t kMostOfRank = 64 << 20;              // bytes of one frame of a rank
@@ -220,4 +220,4 @@ std::unique_ptr<Bootstrap> bootstrap_by_board(std::shared_ptr<BoardPresence> pre
   return bootstrap_by_functions({.all_gather = std::move(all_gather), .split = {}}, rank, size);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

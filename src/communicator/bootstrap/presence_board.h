@@ -18,7 +18,7 @@
 #include "communicator/bootstrap/bootstrap.h"
 #include "communicator/bootstrap/sockets.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Where a board is. Processes that do not know the token are turned away.
 struct BoardAddress {
@@ -96,4 +96,4 @@ class BoardPresence {
 std::unique_ptr<Bootstrap> bootstrap_by_board(std::shared_ptr<BoardPresence> presence, int rank,
                                               int size);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 std::string describe_ranks(const std::vector<int>& ranks) {
   constexpr std::size_t kShown = 16;
@@ -32,4 +32,4 @@ std::string unique_name() {
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -13,7 +13,7 @@
 #include "core/descriptor.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr mode_t kFolderMode = 0700;
@@ -93,4 +93,4 @@ void remove_folder(const std::string& path) noexcept {
   std::filesystem::remove_all(path, ignored);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

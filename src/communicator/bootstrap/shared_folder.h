@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Makes the folder if there is none: true then. Error (invalid_argument) if there can be none.
 bool make_folder(const std::string& path);
@@ -19,4 +19,4 @@ std::optional<std::string> read_left_file(const std::string& path);
 /// Removes the files in a folder, and the folder. Files that cannot be removed stay.
 void remove_folder(const std::string& path) noexcept;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/interruption.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
@@ -185,4 +185,4 @@ Received receive_into(const Descriptor& socket, std::string& inbox) {
   return later ? Received::nothing_yet : Received::gone;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -8,7 +8,7 @@
 #include "communicator/bootstrap/deadline.h"
 #include "core/descriptor.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// HOST:PORT; of HOST:0 the system chooses the port.
 struct SocketAddress {
@@ -47,4 +47,4 @@ enum class Received { some, nothing_yet, gone };
 /// Appends to `inbox` what has come.
 Received receive_into(const Descriptor& socket, std::string& inbox);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -1,7 +1,7 @@
 #include "communicator/node/agreement_ring_steps.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 template class AgreementRingOn<SharedWords>;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -22,7 +22,7 @@
 #include "communicator/node/shared_words.h"
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Not thread-safe: one thread at a time of each rank.
 template <class Shared>
@@ -78,4 +78,4 @@ class AgreementRingOn {
 using AgreementRing = AgreementRingOn<SharedWords>;
 extern template class AgreementRingOn<SharedWords>;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

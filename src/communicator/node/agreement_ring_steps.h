@@ -3,7 +3,7 @@
 
 #include "communicator/node/agreement_ring.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace of_offers {
 
 inline constexpr Seconds kMostWhileBusy{20e-3};
@@ -118,4 +118,4 @@ auto AgreementRingOn<Shared>::vote(const std::optional<Words>& mine, Seconds tim
   return all;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -7,7 +7,7 @@
 
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr const char* kRemedy = "Every rank must make the same calls in the same order.";
@@ -76,7 +76,7 @@ std::string CallLog::difference(int other, CallNumber last) const {
   const CallNumber first = std::max(same + 1, first_kept());
   for (CallNumber call = first; call <= last; ++call) {
     const auto theirs = block_.call_of(other, call);
-    const CallRecord mine = polypath::call_of(kept(call).words);
+    const CallRecord mine = communicator::call_of(kept(call).words);
     if (theirs && *theirs != mine)
       return fmt::format("{} (call {}: they differ in {}) {}",
                          describe_difference(they, *theirs, we, mine), call,
@@ -86,4 +86,4 @@ std::string CallLog::difference(int other, CallNumber last) const {
                      we, first, last, kRemedy);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

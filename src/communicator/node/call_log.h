@@ -18,7 +18,7 @@
 
 #include "communicator/node/control_block.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Not thread-safe. The block must outlive it.
 class CallLog {
@@ -60,4 +60,4 @@ class CallLog {
   std::vector<CallNumber> compared_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -7,7 +7,7 @@
 
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 std::string ShortName::text() const {
   return valid_text({characters_.begin(), std::find(characters_.begin(), characters_.end(), '\0')});
@@ -65,4 +65,4 @@ std::uint64_t chain(std::uint64_t before, const CallWords& call) {
   return hash;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// At most 16 bytes of text, for records that processes share.
 class ShortName {
@@ -71,4 +71,4 @@ CallRecord call_of(const CallWords& words);
 /// latest call compares all earlier ones. Against chance, not against people.
 std::uint64_t chain(std::uint64_t before, const CallWords& call);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -10,7 +10,7 @@
 
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::size_t kLine = 64;  // bytes of a cache line
@@ -99,7 +99,7 @@ std::optional<CallRecord> ControlBlock::call_of(int rank, CallNumber call) const
   for (std::size_t i = 0; i < words.size(); ++i)
     words[i] = record.words[i].load(std::memory_order_acquire);
   if (record.call.load(std::memory_order_relaxed) != call) return std::nullopt;
-  return polypath::call_of(words);
+  return communicator::call_of(words);
 }
 
 CallNumber ControlBlock::entered(int rank) const {
@@ -172,4 +172,4 @@ bool ControlBlock::has_left(int rank) const {
 }
 bool ControlBlock::lives(int rank) const { return memory_.is_held(static_cast<std::size_t>(rank)); }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -29,7 +29,7 @@
 #include "communicator/node/named_memory.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// The n-th call of a communicator, counted from 1.
 using CallNumber = std::uint64_t;
@@ -116,4 +116,4 @@ class ControlBlock {
   int ranks_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "polypath_version.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 // The second number is to be counted up when blocks or rounds change within a version.
@@ -88,4 +88,4 @@ ControlBlock share_control_block(Bootstrap& bootstrap, const Nodes& nodes, Secon
   return {std::move(*mine.memory), count};
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

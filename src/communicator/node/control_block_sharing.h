@@ -6,7 +6,7 @@
 #include "communicator/bootstrap/nodes.h"
 #include "communicator/node/control_block.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// The terms that ranks agree on before anything else.
 struct Agreement {
@@ -21,4 +21,4 @@ Agreement agree(Bootstrap& bootstrap, const std::string& node, Seconds timeout);
 /// it.
 ControlBlock share_control_block(Bootstrap& bootstrap, const Nodes& nodes, Seconds timeout);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -1,7 +1,7 @@
 #include "communicator/node/handle_board_steps.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 template class HandleBoardOn<SharedWords>;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -15,7 +15,7 @@
 #include "communicator/bootstrap/bootstrap.h"
 #include "communicator/node/shared_words.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Not thread-safe: one thread at a time of each rank.
 template <class Shared>
@@ -77,4 +77,4 @@ class HandleBoardOn {
 using HandleBoard = HandleBoardOn<SharedWords>;
 extern template class HandleBoardOn<SharedWords>;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -6,7 +6,7 @@
 
 #include "communicator/node/handle_board.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 // Change counters of all ranks, then published handles rank by rank, then answers reader by reader.
 template <class Shared>
@@ -137,4 +137,4 @@ void HandleBoardOn<Shared>::acknowledge(const Update& news, bool is_taken) {
       .store(news.edition << 1 | (is_taken ? 1 : 0), std::memory_order_release);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -1,7 +1,7 @@
 #include "communicator/node/message_ring_steps.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 template class MessageRingOn<SharedWords>;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -18,7 +18,7 @@
 
 #include "communicator/node/shared_words.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// One end of the messages in one direction. Not thread-safe.
 template <class Shared>
@@ -100,4 +100,4 @@ constexpr std::size_t MessageRingOn<Shared>::bytes() {
 using MessageRing = MessageRingOn<SharedWords>;
 extern template class MessageRingOn<SharedWords>;
 
-}  // namespace polypath
+}  // namespace polypath::communicator

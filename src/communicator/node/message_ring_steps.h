@@ -3,7 +3,7 @@
 
 #include "communicator/node/message_ring.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 template <class Shared>
 bool MessageRingOn<Shared>::has_slot() const {
@@ -59,4 +59,4 @@ bool MessageRingOn<Shared>::has_other_come(std::uint64_t number) const {
   return memory_->passed[other()].number.load(std::memory_order_acquire) >= number;
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "core/process.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 const std::string kPrefix = "polypath-block-";
@@ -142,4 +142,4 @@ bool NamedMemory::is_held(std::size_t byte) const {
   return !can_ask() || is_byte_locked(asking_, byte);
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

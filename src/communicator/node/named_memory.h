@@ -14,7 +14,7 @@
 
 #include "core/descriptor.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 class NamedMemory {
  public:
@@ -53,4 +53,4 @@ class NamedMemory {
   unsigned long device_ = 0, file_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -10,7 +10,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 struct SharedWords {
   template <class Value>
@@ -35,4 +35,4 @@ struct SharedWords {
   static constexpr std::size_t kNoticeBytes = 248;  ///< at most
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -11,7 +11,7 @@
 #include "communicator/bootstrap/sockets.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 // A rank that has ended may have done its part.
@@ -75,4 +75,4 @@ void LastWords::take(const std::string& heard) {
         Error(error_code_of(words.code), valid_text(heard.substr(sizeof words, words.bytes)));
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -9,7 +9,7 @@
 #include "core/descriptor.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// One end of it. Not thread-safe. Nothing here waits.
 class LastWords {
@@ -41,4 +41,4 @@ class LastWords {
   std::optional<Deadline> awaited_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::communicator

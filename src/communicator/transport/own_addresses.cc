@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
@@ -123,4 +123,4 @@ std::optional<std::string> reachable_host(const std::vector<RankAddresses>& rank
   return usable.front().host();
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

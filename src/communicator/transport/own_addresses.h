@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// An address of an interface, and how many of its leading bits are those of its network.
 struct OwnAddress {
@@ -43,4 +43,4 @@ struct RankAddresses {
 /// address.
 std::optional<std::string> reachable_host(const std::vector<RankAddresses>& ranks, int rank);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -11,7 +11,7 @@
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 // Connections that have not said whose they are. A rank says it at once.
@@ -115,4 +115,4 @@ std::vector<Descriptor> connect_ranks(Bootstrap& bootstrap, const std::string& h
   return RankConnector(bootstrap, host, timeout).sockets();
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

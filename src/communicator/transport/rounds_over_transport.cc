@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr std::uint32_t kSizeTag = 0x73697a65, kBytesTag = 0x62797465;
@@ -71,4 +71,4 @@ BootstrapFunctions rounds_over(Transport& transport) {
   return functions_of(Rounds(transport, std::move(all)));
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

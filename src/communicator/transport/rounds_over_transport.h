@@ -4,10 +4,10 @@
 #include "communicator/bootstrap/bootstrap.h"
 #include "communicator/transport/transport.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 /// Among all ranks of the transport, which must outlive them; it may carry other messages before
 /// and after a round. Errors of a round: those of Transport::wait(), which name the rank.
 BootstrapFunctions rounds_over(Transport& transport);
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -5,7 +5,7 @@
 #include "communicator/bootstrap/deadline.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 Transport::Transport(int rank, int size) : rank_(rank), size_(size) { check_rank(rank, size); }
 
@@ -38,4 +38,4 @@ void Transport::wait(MessageNumber message, Seconds timeout) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -21,7 +21,7 @@
 #include "core/error.h"
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::communicator {
 
 class Communicator;
 
@@ -93,4 +93,4 @@ std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::str
 std::unique_ptr<Transport> transport_by_tcp(Communicator& communicator,
                                             const std::string& host = {});
 
-}  // namespace polypath
+}  // namespace polypath::communicator

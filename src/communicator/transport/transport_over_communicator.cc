@@ -11,7 +11,7 @@
 #include "communicator/transport/transport.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 std::vector<RankAddresses> addresses_of_all(Communicator& communicator) {
@@ -66,4 +66,4 @@ std::unique_ptr<Transport> transport_by_tcp(Communicator& communicator, const st
   return transport_by_tcp(*rounds, used, communicator.timeout());
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -19,7 +19,7 @@
 #include "communicator/transport/transport.h"
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::communicator {
 namespace {
 
 constexpr int kLongestPause = 5;  // milliseconds
@@ -240,4 +240,4 @@ std::unique_ptr<Transport> transport_by_tcp(Bootstrap& bootstrap, const std::str
   return std::make_unique<TcpTransport>(bootstrap.rank(), std::move(peers));
 }
 
-}  // namespace polypath
+}  // namespace polypath::communicator

@@ -127,7 +127,7 @@ void SimCopies::check(const CopyRequest& request) const {
 void SimCopies::check_reduction(const CopyRequest& request, const Reduction& reduction) const {
   check(request);
   simulation_.check_gpu(request.destination_place);
-  polypath::check_reduction(request, reduction);
+  driver::check_reduction(request, reduction);
 }
 
 // No hop within one place: such a copy takes no time here.

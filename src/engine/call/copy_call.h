@@ -10,7 +10,7 @@
 #include "plan/options.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The two ends of a copy: interfaces about memory name the destination first, as memcpy does.
 struct CopyEnds {
@@ -100,4 +100,4 @@ class UnsettledError : public Error {
   using Error::Error;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

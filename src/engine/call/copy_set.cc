@@ -8,7 +8,7 @@
 
 #include "engine/call/dependence.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 /// Bytes that a copy reads or writes.
@@ -137,4 +137,4 @@ std::vector<std::size_t> order_of_calls(const CopySet& set, std::span<const Copy
   return order;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -16,7 +16,7 @@
 #include "engine/call/copy_call.h"
 #include "plan/joint/joint_draft.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The driver's answers about the ends and the stream of the previous copy: the driver need not be
 /// asked again about each of hundreds of copies.
@@ -73,4 +73,4 @@ CopySet arrange(std::span<const SetMember> members);
 std::vector<std::size_t> order_of_calls(const CopySet& set, std::span<const CopyCall> calls,
                                         const IssueOrder& transfers);
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 [[noreturn]] void fail_argument(const std::string& problem, const std::string& why,
@@ -79,4 +79,4 @@ void refuse_overlap(const CopyCall& call) {
                   "Copy through a third buffer.");
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

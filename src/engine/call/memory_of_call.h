@@ -5,7 +5,7 @@
 #include "engine/call/copy_call.h"
 #include "engine/call/copy_set.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Errors: invalid_argument (null, unknown memory, a range beyond its allocation).
 CopyEnds resolve_memory(Driver& driver, const CopyCall& call);
@@ -15,4 +15,4 @@ CopyEnds resolve_memory(Driver& driver, const CopyCall& call, SeenBefore& seen);
 /// Error: invalid_argument, if the two ranges overlap.
 void refuse_overlap(const CopyCall& call);
 
-}  // namespace polypath
+}  // namespace polypath::engine

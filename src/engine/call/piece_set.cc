@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 bool go_alike(const SetMember& a, const SetMember& b) {
@@ -68,4 +68,4 @@ std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes sl
   return set;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -13,7 +13,7 @@
 
 #include "engine/call/copy_set.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Less is not worth a copy into a staging slot and one out of it.
 inline constexpr Bytes kSmallestPiece = 4_KiB;
@@ -35,4 +35,4 @@ struct PieceSet {
 /// each other is not looked at: that takes longest (copy_set.h).
 std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes slot);
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -6,7 +6,7 @@
 
 #include "plan/options.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The GPUs whose copies may touch a piece of memory, in Polypath's contexts.
 class Reach {
@@ -31,4 +31,4 @@ class Reach {
   std::optional<PlaceSet> gpus_;  ///< none: all
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -14,7 +14,7 @@
 
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The page of memory that the address lies in.
 constexpr std::uint64_t page_of(Address address) { return address.value >> 12; }
@@ -65,4 +65,4 @@ class RecentCopies {
   std::array<Entry, kSlots> entries_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 struct Statistics {
   std::uint64_t transfers = 0;      ///< copies asked for: the sum of the next six
@@ -23,4 +23,4 @@ struct Statistics {
   Bytes staged_bytes;  ///< of these, over staged paths
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

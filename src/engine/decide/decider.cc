@@ -2,7 +2,7 @@
 
 #include "engine/call/memory_of_call.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // A native copy does not yield to other processes, so their load does not matter.
@@ -65,4 +65,4 @@ bool Decider::recall(Decision& decision) {
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "engine/decide/window_decider.h"
 #include "engine/planning/plan_finder.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class Decider {
@@ -35,4 +35,4 @@ class Decider {
   WindowDecider& windows_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

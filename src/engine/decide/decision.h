@@ -10,7 +10,7 @@
 #include "engine/load/load_tracker.h"
 #include "plan/single/contention.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 struct Measurement;
 
@@ -71,4 +71,4 @@ struct Decision {
   }
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "engine/learn/measurement.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // True of a transfer that has the machine to itself, as far as is known.
@@ -81,4 +81,4 @@ bool ExperienceDecider::go_natively(Decision& decision) {
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

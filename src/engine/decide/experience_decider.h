@@ -6,7 +6,7 @@
 #include "engine/learn/learner.h"
 #include "engine/planning/plan_finder.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class ExperienceDecider {
@@ -25,4 +25,4 @@ class ExperienceDecider {
   PlanFinder& plans_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -18,7 +18,7 @@
 #include "plan/lru_cache.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The cost of making the graph of a plan.
 inline Seconds cost_of_graph(const CallCosts& costs, const Plan& plan) {
@@ -67,4 +67,4 @@ class GraphAmortizer {
   LruCache<Key, GraphWish> wishes_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

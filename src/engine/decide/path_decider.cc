@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Copies of a host's memory that are queued behind each other do worse than a joint plan says,
@@ -192,4 +192,4 @@ std::optional<Decision> PathDecider::over_ready_relays(const Decision& decision)
   return ready;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

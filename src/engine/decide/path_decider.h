@@ -15,7 +15,7 @@
 #include "engine/prepare/preparer.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class PathDecider {
@@ -57,4 +57,4 @@ class PathDecider {
   GraphAmortizer graph_amortizer_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

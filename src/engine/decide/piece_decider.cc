@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Of sets that are too small for a plan of copies. So many gain 1.4 to 2.1 by kernels on H200s, 4
@@ -92,4 +92,4 @@ bool PieceDecider::may_take_batch(const CopyCall& like, const CopyEnds& ends, st
   return recipe && recipe->plan->executor() != Executor::native;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -10,7 +10,7 @@
 #include "engine/prepare/kernel_preparer.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class PieceDecider {
@@ -37,4 +37,4 @@ class PieceDecider {
   KernelPreparer& kernels_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -1,6 +1,6 @@
 #include "engine/decide/recent_natives.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 bool has_options(const PlanOptions& options) {
@@ -72,4 +72,4 @@ void RecentNatives::remember(const Decision& decision) {
   else copies_.remember(*likeness, std::move(known));
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

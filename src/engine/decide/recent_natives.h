@@ -11,7 +11,7 @@
 #include "engine/call/recent_copies.h"
 #include "engine/decide/decision.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The properties that alike copies share.
 struct CopyLikeness {
@@ -67,4 +67,4 @@ class RecentNatives {
   RecentCopies<CopyLikeness, Known> copies_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

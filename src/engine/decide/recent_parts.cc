@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 
 JointPlanPointer RecentParts::find(const RecurringSet& set, Executor executor,
                                    const LeftOutRelays& left_out) const {
@@ -21,4 +21,4 @@ void RecentParts::remember(const RecurringSet& set, Executor executor,
   oldest_ = (oldest_ + 1) % kMost;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

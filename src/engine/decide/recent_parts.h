@@ -8,7 +8,7 @@
 #include "engine/load/recurring_set.h"
 #include "engine/planning/plans.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class RecentParts {
@@ -33,4 +33,4 @@ class RecentParts {
   std::size_t oldest_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // A set has a few copies.
@@ -47,4 +47,4 @@ void RecentSets::forget(std::span<const CopyCall> calls) {
   if (const auto key = key_of(calls)) sets_.forget(*key);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -15,7 +15,7 @@
 #include "engine/decide/recent_natives.h"
 #include "plan/joint/joint.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class RecentSets {
@@ -42,4 +42,4 @@ class RecentSets {
   RecentCopies<Key, JointPlanPointer, 64> sets_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "engine/call/memory_of_call.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 bool goes_from_to(const std::vector<JointTransfer>& transfers, PlaceId source,
@@ -200,4 +200,4 @@ Decision SetDecider::decide_one(const SetDecision& many, std::size_t number, con
   return decider_.decide(call, member.captured ? nullptr : &member.ends);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

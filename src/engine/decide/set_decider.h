@@ -10,7 +10,7 @@
 #include "engine/load/load_tracker.h"
 #include "engine/planning/plan_finder.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class SetDecider {
@@ -47,4 +47,4 @@ class SetDecider {
   RecentSets recent_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "plan/joint/joint.h"
 #include "plan/pieces/piece_planner.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Copies of a set that go as one stream of bytes.
 struct Pieces {
@@ -42,4 +42,4 @@ struct SetDecision {
   }
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

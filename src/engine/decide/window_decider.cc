@@ -1,6 +1,6 @@
 #include "engine/decide/window_decider.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr Bytes kTriedFreely = 16_MiB;  // a native copy takes 4 ms then: an assumption
@@ -57,4 +57,4 @@ void WindowDecider::note(const Decision& decision, ComparedWay way, Seconds took
   if (plans_.may_learn(decision.call.options)) ways_.note(decision.kind(), way, took);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -8,7 +8,7 @@
 #include "engine/planning/plan_finder.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class WindowDecider {
@@ -32,4 +32,4 @@ class WindowDecider {
   WayTimes ways_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -2,7 +2,7 @@
 
 #include "engine/call/memory_of_call.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 void CopyRecords::note(const Decision& decision, const CopyResult& result) {
   count_asked(decision.call);
@@ -70,4 +70,4 @@ void CopyRecords::count_staged(const Plan& plan) {
       for (const Bytes chunk : part.chunks) statistics_.staged_bytes += chunk;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

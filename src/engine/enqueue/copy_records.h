@@ -9,7 +9,7 @@
 #include "engine/learn/learner.h"
 #include "engine/load/load_tracker.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class CopyRecords {
@@ -41,4 +41,4 @@ class CopyRecords {
   RecentNatives& recent_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

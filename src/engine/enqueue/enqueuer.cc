@@ -11,7 +11,7 @@
 #include "core/text.h"
 #include "engine/learn/measurement.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 std::string describe(const Machine& machine, const Plan& plan, Executor executor) {
@@ -92,4 +92,4 @@ CopyResult Enqueuer::attempt(const Decision& decision) {
   return {.executor = executor, .plan = plan, .means = Method::paths};
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

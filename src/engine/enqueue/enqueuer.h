@@ -10,7 +10,7 @@
 #include "engine/execute/transfer.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Whether the engine or the caller makes the native copy where no other way is left.
 enum class NativeCopyBy { engine, caller };
@@ -37,4 +37,4 @@ class Enqueuer {
   CopyRecords& records_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "engine/learn/measurement.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 // Paths are timed one by one as streams.
 Executor LaneRunner::executor_for(const Decision& decision) const {
@@ -84,4 +84,4 @@ FallbackReason LaneRunner::run_in(Lane& lane, const Transfer& transfer, Executor
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

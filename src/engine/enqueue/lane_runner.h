@@ -8,7 +8,7 @@
 #include "engine/planning/plan_finder.h"
 #include "engine/prepare/preparer.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class LaneRunner {
@@ -36,4 +36,4 @@ class LaneRunner {
   TransferIds& ids_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 PageableEnqueuer::PageableEnqueuer(Driver& driver, const Machine& machine, BriefMutex& mutex,
                                    PageableCopies& pageable, WindowDecider& decider,
@@ -75,4 +75,4 @@ void PageableEnqueuer::note_time(const Decision& decision, ComparedWay way, Seco
   decider_.note(decision, way, took);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "engine/prepare/window_preparer.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe: takes `mutex`, the engine's, but not while the driver may block.
 class PageableEnqueuer {
@@ -39,4 +39,4 @@ class PageableEnqueuer {
   CopyRecords& records_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

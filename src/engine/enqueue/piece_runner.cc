@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 PieceRunner::PieceRunner(Lanes& lanes, LoadedKernels& kernels, TransferIds& ids, Preparer& preparer,
                          KernelPreparer& kernel_preparer, LaneRunner& runner, Enqueuer& enqueuer,
@@ -102,4 +102,4 @@ FallbackReason PieceRunner::run_kernels(Lane& lane, const Transfer& transfer) {
   return met;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

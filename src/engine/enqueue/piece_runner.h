@@ -12,7 +12,7 @@
 #include "engine/prepare/kernel_preparer.h"
 #include "engine/prepare/preparer.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class PieceRunner {
@@ -43,4 +43,4 @@ class PieceRunner {
   CopyRecords& records_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

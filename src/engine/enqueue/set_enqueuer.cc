@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 SetEnqueuer::SetEnqueuer(BriefMutex& mutex, Lanes& lanes, SideStreams& side_streams,
                          SetDecider& decider, Enqueuer& enqueuer, PageableEnqueuer& pageable,
@@ -108,4 +108,4 @@ std::optional<Decision> SetEnqueuer::enqueue_until_blocking(Progress& set) {
   return std::nullopt;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -17,7 +17,7 @@
 #include "engine/execute/lanes.h"
 #include "engine/execute/side_streams.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe: takes `mutex`, the engine's, but not while the driver may block.
 class SetEnqueuer {
@@ -61,4 +61,4 @@ class SetEnqueuer {
   PieceRunner& pieces_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

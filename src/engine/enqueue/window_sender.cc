@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-namespace polypath {
+namespace polypath::engine {
 
 WindowSender::WindowSender(Driver& driver, BriefMutex& mutex, Lanes& lanes, PlanFinder& plans,
                            PathDecider& paths, Enqueuer& enqueuer, CopyRecords& records)
@@ -37,4 +37,4 @@ PageableCopies::Sent WindowSender::send(PageableCopies::WindowCall sent) {
   return {result, done};
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -10,7 +10,7 @@
 #include "engine/pageable/pageable.h"
 #include "engine/planning/plan_finder.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe: takes `mutex`, the engine's.
 class WindowSender {
@@ -31,4 +31,4 @@ class WindowSender {
   CopyRecords& records_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

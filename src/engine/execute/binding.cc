@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 Binding::Binding(Hops& hops, const Transfer& transfer) : transfer_(&transfer) {
   const auto others = std::span(program().queues()).subspan(1);
@@ -89,4 +89,4 @@ GraphNode Binding::graph_node_of(const Node& node, std::vector<int> after) const
   return {.copy = request_of(node), .after = std::move(after)};
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -6,7 +6,7 @@
 #include "engine/execute/hops.h"
 #include "engine/execute/transfer.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class Binding {
  public:
@@ -43,4 +43,4 @@ class Binding {
   std::vector<StagingRing*> rings_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

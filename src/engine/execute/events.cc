@@ -1,6 +1,6 @@
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 EventSet::~EventSet() {
   for (const auto& [gpu, event] : events_)
@@ -36,4 +36,4 @@ void EventPool::give_back(std::unique_ptr<EventSet> events) {
   spare_.push_back(std::move(events));
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

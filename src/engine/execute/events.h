@@ -10,7 +10,7 @@
 #include "core/ignore_errors.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// An event per GPU that records it, created when first asked for.
 class EventSet {
@@ -69,4 +69,4 @@ class EventPool {
   std::vector<std::unique_ptr<EventSet>> spare_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

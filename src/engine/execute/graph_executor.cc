@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "engine/execute/binding.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 GraphExecutor::GraphExecutor(Driver& driver, Hops& hops, const Settings& settings,
                              Statistics& statistics)
@@ -127,4 +127,4 @@ void GraphExecutor::run(const Transfer& transfer) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -15,7 +15,7 @@
 #include "engine/execute/transfer.h"
 #include "plan/lru_cache.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class GraphExecutor {
  public:
@@ -54,4 +54,4 @@ class GraphExecutor {
   LruCache<std::string, Entry> cache_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 QueueStream::QueueStream(Driver& used_driver, PlaceId owning_gpu)
     : driver(used_driver),
@@ -171,4 +171,4 @@ bool Hops::settle(const Transfer& transfer) noexcept {
   return all_done;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -17,7 +17,7 @@
 #include "machine/machine.h"
 #include "model/path.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The stream of a program's queue, and its events.
 struct QueueStream {
@@ -110,4 +110,4 @@ class Hops {
   HopParts parts_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 
 #include "model/stream_calls.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // A node is a copy, a wait for each stream of another GPU, and a record that another GPU awaits:
@@ -178,4 +178,4 @@ Lane* Lanes::find_free(bool apart) {
   return make_lane();
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -18,7 +18,7 @@
 #include "engine/execute/stream_executor.h"
 #include "model/transfer.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class Lane {
  public:
@@ -104,4 +104,4 @@ class Lanes {
   std::vector<const Lane*> lent_apart_;  ///< only to be compared with
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

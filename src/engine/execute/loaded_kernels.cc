@@ -10,7 +10,7 @@
 #include "kernels/copy_pieces.h"
 #include "plan/pieces/piece_kernels.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // A program may make and drop streams for ever.
@@ -75,4 +75,4 @@ void LoadedKernels::forget_finished() {
   });
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -9,7 +9,7 @@
 #include "driver/driver.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe but for make(); the engine guards it.
 class LoadedKernels {
@@ -51,4 +51,4 @@ class LoadedKernels {
   bool lost_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -2,7 +2,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Entries that the program's stream is given beyond the program's own while it is held.
@@ -30,4 +30,4 @@ bool Loan::is_held_beside(StreamHandle stream) {
   return held_;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

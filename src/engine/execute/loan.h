@@ -6,7 +6,7 @@
 
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class Loan {
  public:
@@ -35,4 +35,4 @@ class Loan {
   std::size_t entries_while_held_ = 0;    ///< of ours in the borrower's stream
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

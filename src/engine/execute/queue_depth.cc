@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 
 void QueueDepth::retire() {
   while (!marks_.empty() && driver_.is_done(marks_.front().event)) {
@@ -39,4 +39,4 @@ void QueueDepth::add(std::size_t entries, StreamHandle stream, PlaceId gpu) {
   marks_.push_back(std::move(mark));
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

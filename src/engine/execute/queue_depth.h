@@ -13,7 +13,7 @@
 #include "driver/driver.h"
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class QueueDepth {
  public:
@@ -45,4 +45,4 @@ class QueueDepth {
   std::size_t unmarked_ = 0;  ///< added since the last one
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Several threads with a set in flight each. A thread that gets no stream makes its copies one by
@@ -89,4 +89,4 @@ void SideStreams::join(SideStream& side) {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

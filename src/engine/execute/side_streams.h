@@ -10,7 +10,7 @@
 #include "engine/call/copy_set.h"
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// A stream that is lent to one of the program's until it is joined.
 struct SideStream {
@@ -54,4 +54,4 @@ class SideStreams {
   std::vector<std::unique_ptr<SideStream>> streams_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr double kClearlyLater = 1.002;  // than what clocks differ by
@@ -149,4 +149,4 @@ std::optional<Timing> Stopwatch::read() noexcept {
   return timing;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -15,7 +15,7 @@
 #include "driver/driver.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Timing events that are not in use, by GPU. Thread-safe: a stopwatch goes with the last decision
 /// that has it, which may be in the hands of a caller.
@@ -103,4 +103,4 @@ class Stopwatch {
   bool failed_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

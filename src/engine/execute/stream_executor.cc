@@ -4,7 +4,7 @@
 #include "engine/execute/stopwatch.h"
 #include "model/stream_calls.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Makes the calls of stream_calls.h on the driver. A wait takes an event as it is now, so that a
@@ -112,4 +112,4 @@ void StreamExecutor::run(const Transfer& transfer) {
   put_into_streams(*transfer.program, calls);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "engine/execute/hops.h"
 #include "engine/execute/transfer.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class StreamExecutor {
  public:
@@ -33,4 +33,4 @@ class StreamExecutor {
   std::map<PlaceId, EventList> in_callers_;  ///< of nodes in callers' streams, by Node::event
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

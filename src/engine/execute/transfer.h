@@ -9,7 +9,7 @@
 #include "driver/driver.h"
 #include "model/program.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class Stopwatch;
 
@@ -33,4 +33,4 @@ class TransferIds {
   std::atomic<std::uint64_t> next_{1};
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

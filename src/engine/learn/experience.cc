@@ -4,7 +4,7 @@
 #include <climits>
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr int kWarmUp = 2;       // transfers that only make what they need
@@ -239,4 +239,4 @@ void Experience::recall(const TransferKind& kind, const Learnt& learnt) {
   records_.insert(kind, std::move(record));
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

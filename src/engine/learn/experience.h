@@ -39,7 +39,7 @@
 #include "plan/lru_cache.h"
 #include "plan/single/rebalanced.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Transfers from whose times one can tell what the next one of them will take.
 struct TransferKind {
@@ -140,4 +140,4 @@ class Experience {
   int changes_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 
 #include "engine/learn/experience.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 using LearntKinds = std::vector<std::pair<TransferKind, Learnt>>;
 
@@ -23,4 +23,4 @@ class ExperienceKeeper {
   virtual void keep(const LearntKinds& learnt) noexcept = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Times that are waited for at once: a program that queues thousands of copies is not to have
@@ -94,4 +94,4 @@ void Learner::disturb(StreamHandle stream) {
   });
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

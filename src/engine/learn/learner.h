@@ -15,7 +15,7 @@
 #include "engine/learn/way_times.h"
 #include "engine/planning/plans.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class Learner {
@@ -67,4 +67,4 @@ class Learner {
   Seconds kept_at_{-1e9};
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

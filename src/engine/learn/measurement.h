@@ -7,7 +7,7 @@
 #include "engine/learn/experience.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 struct Measurement {
   Measurement(const TransferKind& of_kind, Advice by_advice, PlanPointer by_plan,
@@ -28,4 +28,4 @@ struct Measurement {
   bool of_exchange = false;  ///< compared with native copies; see ExperienceDecider
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

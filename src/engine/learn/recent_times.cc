@@ -4,7 +4,7 @@
 
 #include "core/median.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr std::size_t kEnough = 3, kRemembered = 5;
@@ -24,4 +24,4 @@ Seconds RecentTimes::median() const {
   return Seconds{polypath::median(std::move(values))};
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

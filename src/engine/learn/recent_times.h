@@ -5,7 +5,7 @@
 
 #include "core/units.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Of two ways, one is clearly faster if it takes less than this part of the other's time.
 inline constexpr double kClearlyFaster = 0.97;
@@ -25,4 +25,4 @@ class RecentTimes {
   std::vector<Seconds> times_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr int kFirstNativePeriod = 2;   // one in so many goes natively at first
@@ -81,4 +81,4 @@ void WayTimes::choose(Record& record) {
   if (ours < native * kClearlyFaster) record.way = ComparedWay::ours;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

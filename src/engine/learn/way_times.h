@@ -22,7 +22,7 @@
 #include "engine/learn/recent_times.h"
 #include "plan/lru_cache.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 enum class ComparedWay { ours, native };
 
@@ -68,4 +68,4 @@ class WayTimes {
   LruCache<TransferKind, Record> records_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -7,7 +7,7 @@
 #include "engine/load/recurring_set.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// A transfer about to be planned.
 struct TransferRequest {
@@ -32,4 +32,4 @@ struct Contention {
   std::uint64_t set_name = 0;  ///< of what recurs with it and with other processes, known or not
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "engine/load/load_times.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 ConcurrentTransfer concurrent_transfer_of(const Plan& plan) {
@@ -100,4 +100,4 @@ Contention ContentionQuery::contention() && {
   return std::move(contention_);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -7,7 +7,7 @@
 #include "engine/load/contention.h"
 #include "engine/load/transfer_histories.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class ContentionQuery {
  public:
@@ -52,4 +52,4 @@ class ContentionQuery {
   bool queues_ = false;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

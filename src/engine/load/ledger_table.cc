@@ -18,7 +18,7 @@
 #include "core/process.h"
 #include "core/user_folder.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr int kReadings = 3;                // of a slot that is being written
@@ -188,4 +188,4 @@ bool LedgerTable::has_owner(std::size_t slot) const {
   return is_byte_locked(file.get(), slot);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

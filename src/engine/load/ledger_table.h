@@ -21,7 +21,7 @@
 
 #include "engine/load/shared_segment.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// A transfer in flight, as other processes see it.
 struct LedgerEntry {
@@ -95,4 +95,4 @@ class LedgerTable {
   int generation_;        ///< of the process that took it
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "engine/load/load_times.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Neither was about to end when the other one started.
@@ -106,4 +106,4 @@ void LoadExchange::meet(const LedgerEntry& entry, const Way& own, Seconds now) {
   else histories_.meet_process(own, {*from, *to}, episode, entry);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

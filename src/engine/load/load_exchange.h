@@ -13,7 +13,7 @@
 #include "engine/load/node_ledger.h"
 #include "engine/load/transfer_histories.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class LoadExchange {
  public:
@@ -47,4 +47,4 @@ class LoadExchange {
   std::vector<Way> lately_;  ///< those of the last transfers, the latest last
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

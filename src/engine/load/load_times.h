@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Predictions are off by up to this part. A transfer that is about to end counts as over: else a
 /// ping that is not predicted to have ended yet when the pong starts would make both count as
@@ -20,4 +20,4 @@ inline bool as_large(std::uint64_t a, std::uint64_t b) {
   return a <= kFactor * b && b <= kFactor * a;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr double kRoom = 1.02;  // of a capacity, for what rounding adds
@@ -84,4 +84,4 @@ bool LoadTracker::lacks_room(const Plan& plan, const Load& foreign_load) const {
   return false;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

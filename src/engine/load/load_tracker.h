@@ -22,7 +22,7 @@
 #include "engine/load/transfer_histories.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe; engines may share one.
 class LoadTracker {
@@ -71,4 +71,4 @@ class LoadTracker {
   std::atomic<TransferNumber> newest_{0};  ///< the last issued; zero while none is remembered
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

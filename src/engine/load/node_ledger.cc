@@ -11,7 +11,7 @@
 #include "core/user_folder.h"
 #include "driver/computer.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // "gpu0.egress" as others know it. Names that begin with no place's name stay as they are.
@@ -86,4 +86,4 @@ std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine, const std::
   return nullptr;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -22,7 +22,7 @@
 #include "machine/machine.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class NodeLedger {
  public:
@@ -77,4 +77,4 @@ class NodeLedger {
 std::unique_ptr<NodeLedger> open_node_ledger(const Machine& machine,
                                              const std::string& folder = {});
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -9,7 +9,7 @@
 
 #include "plan/joint/joint_draft.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// With more there is hardly room for staged paths, and each call has to look at all of them.
 inline constexpr std::size_t kMostRecurring = 8;
@@ -24,4 +24,4 @@ struct RecurringSet {
   bool operator==(const RecurringSet&) const = default;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -4,7 +4,7 @@
 
 #include "engine/load/load_times.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr double kComesBack = 2;     // within so many times its own time
@@ -87,4 +87,4 @@ bool RunningTransfers::is_busy(StreamHandle stream, Seconds now) const {
   return found != by_stream_.end() && found->second.end > now;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

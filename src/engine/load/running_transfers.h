@@ -12,7 +12,7 @@
 #include "engine/load/ledger_table.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// From one place to another.
 using Way = std::pair<PlaceId, PlaceId>;
@@ -75,4 +75,4 @@ class RunningTransfers {
   std::map<StreamHandle, RunningTransfer> by_stream_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

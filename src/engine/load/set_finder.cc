@@ -6,7 +6,7 @@
 
 #include "core/hash.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 bool contains(const std::vector<Way>& ways, const Way& way) {
@@ -132,4 +132,4 @@ void SetFinder::remember(const std::vector<Way>& ways, const RecurringSet& set, 
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -12,7 +12,7 @@
 #include "engine/load/node_ledger.h"
 #include "engine/load/transfer_histories.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 class SetFinder {
  public:
@@ -41,4 +41,4 @@ class SetFinder {
   const NodeLedger* ledger_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -18,7 +18,7 @@
 #include "core/error.h"
 #include "core/process.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x706f6c7970617468;  // "polypath"
@@ -126,4 +126,4 @@ std::string segment_name_space() {
   return stat("/proc/self/ns/ipc", &about) == 0 ? std::to_string(about.st_ino) : "0";
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-namespace polypath {
+namespace polypath::engine {
 
 class SharedSegment {
  public:
@@ -49,4 +49,4 @@ class SharedSegment {
 /// other containers must not name them one that means another there.
 std::string segment_name_space();
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::engine {
 
 void TransferHistories::begin_episode(const Way& way, Seconds now) {
   if (running_.are_in_flight(way, now)) return;
@@ -113,4 +113,4 @@ bool TransferHistories::may_forget(const Way& way, const RecurringSet& set) cons
   });
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

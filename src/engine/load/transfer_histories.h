@@ -11,7 +11,7 @@
 #include "engine/load/recurring_set.h"
 #include "engine/load/running_transfers.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 inline constexpr int kForgotten = 1 << 20;
 
@@ -96,4 +96,4 @@ class TransferHistories {
   std::uint64_t changes_ = 1;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

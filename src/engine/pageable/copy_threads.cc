@@ -17,7 +17,7 @@
 
 #include "core/signals.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Small enough that a copy gives every thread something to do and that they end together, large
@@ -188,4 +188,4 @@ void CopyThreads::finish() {
   while (!empty()) std::this_thread::yield();
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -9,7 +9,7 @@
 #include "core/units.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe. Copies are begun in the order of start(); each is cut into pieces, which the
 /// threads take one by one, so that none waits for a slower one before the last piece.
@@ -45,4 +45,4 @@ class CopyThreads {
   int process_;  ///< the one that has the threads
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

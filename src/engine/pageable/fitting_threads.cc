@@ -5,7 +5,7 @@
 
 #include "core/cpus.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Of the whole computer: other threads of the program may use other CPUs than this one.
@@ -36,4 +36,4 @@ CopyThreads& FittingThreads::of_caller() {
   return *threads_;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

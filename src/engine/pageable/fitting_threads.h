@@ -8,7 +8,7 @@
 #include "engine/pageable/copy_threads.h"
 #include "machine/driver_behaviour.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// As many threads as the settings say, or as reach all of a host's memory with the CPUs that the
 /// caller may use. Thread-safe.
@@ -35,4 +35,4 @@ class FittingThreads {
   std::unique_ptr<CopyThreads> threads_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "engine/pageable/windowed_copy.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 bool is_inward(const CopyEnds& ends) { return ends.source_kind == MemoryKind::pageable; }
@@ -100,4 +100,4 @@ void PageableCopies::prepare(const CopyEnds& ends, WindowsMade wanted) {
   windows_.add(host, std::move(windows));
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -23,7 +23,7 @@
 #include "engine/pageable/window_streams.h"
 #include "machine/driver_behaviour.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe: copies are made one after another, because each takes all of the host's memory
 /// bandwidth that it can get.
@@ -98,4 +98,4 @@ class PageableCopies {
   FittingThreads threads_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

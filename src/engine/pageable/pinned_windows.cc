@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Below this the fixed cost of a window (issue, event, wake-up: tens of microseconds) shows beside
@@ -92,4 +92,4 @@ void WindowsByHost::lose_all() {
     for (const auto& ring : rings) ring->lost = true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "driver/driver.h"
 #include "engine/execute/events.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The piece of pinned memory that a part of a message passes through.
 struct PinnedWindow {
@@ -77,4 +77,4 @@ class WindowsByHost {
   std::map<PlaceId, std::vector<std::unique_ptr<PinnedWindows>>> windows_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

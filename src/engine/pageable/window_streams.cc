@@ -2,7 +2,7 @@
 
 #include "core/ignore_errors.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 WindowStreams::~WindowStreams() {
   for (const auto& [gpu, stream] : streams_)
@@ -24,4 +24,4 @@ bool WindowStreams::wait_for_all() noexcept {
   return waited;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

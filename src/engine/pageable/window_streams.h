@@ -8,7 +8,7 @@
 #include "core/ids.h"
 #include "driver/driver.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// One for each GPU. Thread-safe.
 class WindowStreams {
@@ -29,4 +29,4 @@ class WindowStreams {
   std::map<PlaceId, StreamHandle> streams_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-namespace polypath {
+namespace polypath::engine {
 
 WindowedCopy::WindowedCopy(const WindowedMeans& means, const CopyCall& call, const CopyEnds& ends)
     : means_(means),
@@ -111,4 +111,4 @@ void WindowedCopy::pass_the_time() {
   if (!means_.threads.help()) std::this_thread::yield();
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -8,7 +8,7 @@
 #include "engine/pageable/pageable.h"
 #include "engine/pageable/pinned_windows.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The resources of such a copy.
 struct WindowedMeans {
@@ -57,4 +57,4 @@ class WindowedCopy {
   CopyResult last_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 
 #include "core/log.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 BackgroundPlans::BackgroundPlans(const Settings& settings, Plans& plans, Background& background)
     : plans_(plans),
@@ -76,4 +76,4 @@ Bytes BackgroundPlans::find_smallest(const PlanRequest& request) {
   return known_smallest_.find(key, background_, task).value_or(kAlwaysPlanned);
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

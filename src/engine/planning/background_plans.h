@@ -18,7 +18,7 @@
 #include "engine/planning/plans.h"
 #include "plan/lru_cache.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Results of the background, by request: plans, as pointers, and sizes. Thread-safe; never waits.
 template <class Key, class Pointer>
@@ -85,4 +85,4 @@ class BackgroundPlans {
   KnownPlans<SmallestKey, std::optional<Bytes>> known_smallest_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

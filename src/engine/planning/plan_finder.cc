@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::engine {
 
 PlanFinder::PlanFinder(const Machine& machine, const Settings& settings, Plans& plans,
                        BackgroundPlans* background)
@@ -101,4 +101,4 @@ bool PlanFinder::has_lanes(const JointPlan& joint) const {
   return split <= settings_.lanes;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "machine/machine.h"
 #include "plan/options.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it.
 class PlanFinder {
@@ -68,4 +68,4 @@ class PlanFinder {
   LeftOutRelays left_out_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/log.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 Plans::Plans(const Machine& machine, const Settings& settings, std::shared_ptr<PlanKeeper> keeper)
     : keeper_(std::move(keeper)),
@@ -86,4 +86,4 @@ Bytes Plans::least_smallest() {
   return planner_.least_smallest_planned();
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

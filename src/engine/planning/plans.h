@@ -20,7 +20,7 @@
 #include "plan/single/planner.h"
 #include "plan/single/rebalanced.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The key of a plan.
 struct PlanRequest {
@@ -88,4 +88,4 @@ class Plans {
   PlansByOwners by_owners_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace polypath {
+namespace polypath::engine {
 
 Path PlansByOwners::by_owners(Path path, OwnEnds own) const {
   if (!path.staged()) return path;
@@ -38,4 +38,4 @@ PlanPointer PlansByOwners::make(const Plan& plan, OwnEnds own) const {
   return made;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -15,7 +15,7 @@
 #include "machine/machine.h"
 #include "plan/lru_cache.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The ends of a copy that relays must not touch.
 struct OwnEnds {
@@ -51,4 +51,4 @@ class PlansByOwners {
   LruCache<std::pair<PlanPointer, OwnEnds>, PlanPointer> plans_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -8,7 +8,7 @@
 #include "core/ignore_errors.h"
 #include "plan/pieces/piece_kernels.h"
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // To ask about more of them takes longer than kernels save.
@@ -100,4 +100,4 @@ void KernelPreparer::open_hops(const Plan& plan) noexcept {
         });
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -15,7 +15,7 @@
 #include "machine/machine.h"
 #include "plan/pieces/piece_planner.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Not thread-safe; the engine guards it by `mutex`, which background work takes, too.
 class KernelPreparer {
@@ -42,4 +42,4 @@ class KernelPreparer {
   Background* background_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::engine {
 namespace {
 
 // Copies must have taken so many times the price: as the price is about twice what a preparation
@@ -37,4 +37,4 @@ Seconds PreparationBudget::price_of(const Plan& plan) const {
   return all ? usual : usual * machine_.driver.context_beside_allocations;
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -15,7 +15,7 @@
 #include "machine/machine.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// A program that has allocated memory is taken to go on with it for so long. The tensors of a
 /// state_dict come 1.2 ms apart on an H200; those that are read from a disk meanwhile, further.
@@ -45,4 +45,4 @@ class PreparationBudget {
   Seconds copied_;  ///< what they took instead
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "core/ignore_errors.h"
 #include "core/log.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 Preparer::Preparer(Driver& driver, const Machine& machine, BriefMutex& mutex, Lanes& lanes,
                    PlanFinder& plans, PreparationBudget& budget, BackgroundThreads threads)
@@ -233,4 +233,4 @@ bool Preparer::is_being_prepared(const Lane& lane) const {
                      [&](const auto& prepared) { return prepared.first.first == &lane; });
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

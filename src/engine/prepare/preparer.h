@@ -16,7 +16,7 @@
 #include "engine/prepare/preparation_budget.h"
 #include "machine/machine.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// The threads that work beside the program; null: all is done in the call.
 struct BackgroundThreads {
@@ -96,4 +96,4 @@ class Preparer {
   std::atomic<int> shortages_{0};       ///< how often room had to be made
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -7,7 +7,7 @@
 
 #include "core/log.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 Seconds WindowPreparer::gain_of(Bytes bytes, const CopyEnds& ends) const {
   const bool inward = ends.source_kind == MemoryKind::pageable;
@@ -53,4 +53,4 @@ bool WindowPreparer::make(const CopyEnds& ends, WindowsMade wanted) noexcept {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -11,7 +11,7 @@
 #include "engine/pageable/pageable.h"
 #include "machine/driver_behaviour.h"
 
-namespace polypath {
+namespace polypath::engine {
 
 /// Thread-safe: takes `mutex` for moments.
 class WindowPreparer {
@@ -44,4 +44,4 @@ class WindowPreparer {
   std::atomic<bool> preparing_{false};
 };
 
-}  // namespace polypath
+}  // namespace polypath::engine

@@ -5,7 +5,7 @@
 
 #include "model/tolerance.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kClearlyBetter = 1 - kAlike;  // what a relief must leave of the cost
@@ -124,4 +124,4 @@ bool ByteMover::relieve_last(JointDraft& draft) const {
   return false;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

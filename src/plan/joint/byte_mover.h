@@ -8,7 +8,7 @@
 
 #include "plan/joint/joint_draft.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class ByteMover {
  public:
@@ -33,4 +33,4 @@ class ByteMover {
   const JointPredictor& predictor_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

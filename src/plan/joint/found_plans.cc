@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kMostChunks = 1 << 20;
@@ -87,4 +87,4 @@ void JointPlanner::add_found(FoundPlans& all) const {
   });
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

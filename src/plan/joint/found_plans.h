@@ -7,7 +7,7 @@
 #include "plan/joint/joint.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 using FoundSplit = std::vector<PathDraft>;
 
@@ -67,4 +67,4 @@ bool can_be_used(const FoundSplit& split, const std::vector<Path>& usable);
 /// True if it is empty, or each of `transfers` comes once.
 bool can_be_used(const IssueOrder& order, std::size_t transfers);
 
-}  // namespace polypath
+}  // namespace polypath::plan

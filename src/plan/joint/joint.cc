@@ -11,7 +11,7 @@
 #include "plan/single/explain.h"
 #include "plan/single/planner_request.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // Ends later than the flow bound by less are not worth another search.
@@ -374,4 +374,4 @@ void JointPlanner::explain(const Request& request, const JointDraft& chosen, std
         explainer.decide(path, own.prediction, why_not(request, plan, path), false));
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -36,7 +36,7 @@
 #include "plan/lru_cache.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The issuers of an exchange's two ways that correspond to those of a set: several calls meet in
 /// the driver alike.
@@ -145,4 +145,4 @@ class JointPlanner {
   std::size_t searches_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

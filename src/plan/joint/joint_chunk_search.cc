@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kEndsApart = 1.1;  // ends of one transfer's paths
@@ -60,4 +60,4 @@ void JointChunkSearch::break_steps(JointDraft& draft) const {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

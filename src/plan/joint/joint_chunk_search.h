@@ -4,7 +4,7 @@
 #include "plan/joint/byte_mover.h"
 #include "plan/joint/joint_draft.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class JointChunkSearch {
  public:
@@ -27,4 +27,4 @@ class JointChunkSearch {
   ByteMover mover_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

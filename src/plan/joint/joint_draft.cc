@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kMeanWeight = 0.02;
@@ -128,4 +128,4 @@ void JointPredictor::rate(JointDraft& draft, Effort effort) const {
                draft.last.value * draft.harm * kRegretWeight;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

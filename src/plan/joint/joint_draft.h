@@ -18,7 +18,7 @@
 #include "plan/single/contention.h"
 #include "plan/single/splitter.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// One transfer of a set.
 struct JointTransfer {
@@ -126,4 +126,4 @@ class JointPredictor {
   mutable std::size_t played_ = 0;       // copies that were replayed
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -7,7 +7,7 @@
 #include "plan/joint/joint_starts.h"
 #include "plan/single/engine_turns.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // How long is searched, and how finely: found by trial on synthetic machines.
@@ -165,4 +165,4 @@ Seconds JointOptimiser::bound() const {
   return flow_bound(predictor.machine(), predictor.resources(), demands);
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -20,7 +20,7 @@
 #include "plan/joint/joint_starts.h"
 #include "plan/joint/path_pruner.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class JointOptimiser {
  public:
@@ -51,4 +51,4 @@ class JointOptimiser {
   PathPruner pruner_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

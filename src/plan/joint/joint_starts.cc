@@ -4,7 +4,7 @@
 
 #include "plan/single/contention.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr int kJointProgramRounds = 3;  // chunk counts settle to within a per cent
@@ -145,4 +145,4 @@ void JointStarts::sort_paths(JointDraft& draft) const {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -8,7 +8,7 @@
 #include "plan/joint/joint_draft.h"
 #include "plan/load.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class JointStarts {
  public:
@@ -42,4 +42,4 @@ class JointStarts {
   const JointPredictor& predictor_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

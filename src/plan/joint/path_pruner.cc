@@ -6,7 +6,7 @@
 
 #include "model/tolerance.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kNothingLost = 1 + kAlike;  // what fewer paths may cost more
@@ -80,4 +80,4 @@ bool PathPruner::repair_once(JointDraft& draft) const {
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -4,7 +4,7 @@
 #include "plan/joint/byte_mover.h"
 #include "plan/joint/joint_draft.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class PathPruner {
  public:
@@ -24,4 +24,4 @@ class PathPruner {
   ByteMover mover_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

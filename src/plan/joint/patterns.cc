@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 using Gpus = std::vector<PlaceId>;
@@ -117,4 +117,4 @@ std::vector<JointTransfer> pattern_of(const Machine& machine, std::string_view n
   return std::move(transfers).all();
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

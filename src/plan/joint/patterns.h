@@ -14,7 +14,7 @@
 
 #include "plan/joint/joint_draft.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// Names of the patterns, in the order above.
 std::vector<std::string> pattern_names();
@@ -25,4 +25,4 @@ std::vector<std::string> pattern_names();
 std::vector<JointTransfer> pattern_of(const Machine& machine, std::string_view name, Bytes bytes,
                                       std::size_t gpus = 0);
 
-}  // namespace polypath
+}  // namespace polypath::plan

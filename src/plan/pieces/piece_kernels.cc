@@ -5,7 +5,7 @@
 #include "kernels/copy_pieces.h"
 #include "plan/single/sparsify_shares.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 bool is_peerless(const Machine& machine, HopId hop) {
@@ -127,4 +127,4 @@ Program kernels_of(const Machine& machine, std::span<const Bytes> sizes, const D
   return KernelsBuilder(machine, sizes, dealt, issuer).build();
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

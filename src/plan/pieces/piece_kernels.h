@@ -17,7 +17,7 @@
 #include "model/path.h"
 #include "model/pieces.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The GPU whose kernel carries what goes over the path; none if no kernel can.
 std::optional<PlaceId> carrier_of(const Machine& machine, const Path& path);
@@ -39,4 +39,4 @@ int piece_kernel(PlaceId gpu, std::size_t pieces);
 Program kernels_of(const Machine& machine, std::span<const Bytes> sizes, const DealtPieces& dealt,
                    PlaceId issuer);
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -10,7 +10,7 @@
 #include "plan/pieces/piece_kernels.h"
 #include "plan/pieces/piece_shares.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // The chunk sizes that staged paths gather: less costs events, more lets the second hop start
@@ -299,4 +299,4 @@ PiecePlanner::Draft PiecePlanner::best_by_copies(const Problem& problem) {
   return best;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

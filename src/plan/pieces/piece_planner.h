@@ -23,7 +23,7 @@
 #include "plan/lru_cache.h"
 #include "plan/single/planner.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// More pieces go like so many.
 inline constexpr std::size_t kMostPlayed = 256;
@@ -91,4 +91,4 @@ class PiecePlanner {
   LruCache<PieceRequest, PieceRecipePointer> recipes_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

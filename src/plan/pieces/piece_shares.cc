@@ -6,7 +6,7 @@
 
 #include "plan/single/sparsify_shares.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 class PieceCosts {
@@ -84,4 +84,4 @@ std::vector<double> piece_shares(const Machine& machine, const ResourceModel& re
   return sparsify_shares(std::move(problem), costs.capacities(), total, piece, most);
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

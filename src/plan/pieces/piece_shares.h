@@ -6,7 +6,7 @@
 #include "model/path.h"
 #include "model/pieces.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// How pieces of `piece` bytes, `total` in all, are to be divided among paths by the share program.
 /// No more than `most` of them carry anything.
@@ -14,4 +14,4 @@ std::vector<double> piece_shares(const Machine& machine, const ResourceModel& re
                                  const std::vector<Path>& paths, Bytes piece, Bytes total,
                                  Bytes chunk, std::size_t most);
 
-}  // namespace polypath
+}  // namespace polypath::plan

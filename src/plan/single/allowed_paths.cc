@@ -6,7 +6,7 @@
 
 #include "plan/load.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -102,4 +102,4 @@ std::string AllowedPaths::barred(const PlannerRequest& request, const Path& path
   return "";
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -9,7 +9,7 @@
 #include "plan/single/plan_model.h"
 #include "plan/single/planner_request.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// "host" means the host place nearest to the GPU that sends, else to the one that receives. Other
 /// names stay.
@@ -43,4 +43,4 @@ class AllowedPaths {
   const PlanModel& model_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // The most that fewer calls may cost: of the time, and of the gain over the direct path. The calls
@@ -84,4 +84,4 @@ bool ChunkSearch::enlarge(Draft& best, Seconds most) const {
   return false;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

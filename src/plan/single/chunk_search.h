@@ -4,7 +4,7 @@
 
 #include "plan/single/splitter.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class ChunkSearch {
  public:
@@ -27,4 +27,4 @@ class ChunkSearch {
   const Splitter& splitter_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

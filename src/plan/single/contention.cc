@@ -4,7 +4,7 @@
 #include <bit>
 #include <tuple>
 
-namespace polypath {
+namespace polypath::plan {
 
 Bytes size_class(Bytes bytes) {
   const int width = static_cast<int>(std::bit_width(bytes.value));
@@ -164,4 +164,4 @@ Together::Outcome Together::of(const TransferShape& own) const {
   return outcome;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -21,7 +21,7 @@
 #include "plan/options.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// A transfer that runs, or is expected to run, beside the one that is planned.
 struct ConcurrentTransfer {
@@ -111,4 +111,4 @@ class Together {
   std::map<Turn, Ends> natively_;  ///< everything as one direct copy each
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

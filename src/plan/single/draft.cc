@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace polypath {
+namespace polypath::plan {
 
 Seconds cost_of(const Draft& draft) {
   return draft.prediction.time + draft.prediction.call * kCallWeight;
@@ -37,4 +37,4 @@ std::vector<Draft> other_orders(const Draft& draft) {
   return orders;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

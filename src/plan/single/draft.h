@@ -7,7 +7,7 @@
 #include "model/predict.h"
 #include "model/tolerance.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// One path's part of a draft.
 struct PathDraft {
@@ -58,4 +58,4 @@ struct DraftLimits {
 
 enum class Effort { quick, replay };  ///< which prediction to steer by
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // A plan this near to the share program's time has little to gain by another order.
@@ -82,4 +82,4 @@ void EngineTurns::reorder(Draft& draft) const {
   draft = std::move(best);
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

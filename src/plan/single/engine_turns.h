@@ -5,7 +5,7 @@
 
 #include "plan/single/splitter.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class EngineTurns {
  public:
@@ -31,4 +31,4 @@ class EngineTurns {
   const Splitter& splitter_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

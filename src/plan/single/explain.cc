@@ -11,7 +11,7 @@
 #include "plan/load.h"
 #include "plan/single/draft.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 std::vector<std::pair<Path, double>> named_paths(const Machine& machine, PlaceId source,
                                                  PlaceId destination,
@@ -145,4 +145,4 @@ std::string Explainer::contention(const Path& path) const {
   return phrase;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -11,7 +11,7 @@
 #include "model/predict.h"
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The paths that `numbers` names ("direct", "gpu2", "host"), with their numbers, the direct one
 /// first and then in the machine's order. Error (invalid_argument) for a name that is no path
@@ -62,4 +62,4 @@ class Explainer {
   PlanGrounds grounds_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -9,7 +9,7 @@
 #include "plan/single/allowed_paths.h"
 #include "plan/single/explain.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 void check_shares(const std::map<std::string, double>& shares) {
@@ -132,4 +132,4 @@ void FixedSplits::apply_chunks(const PlannerRequest& request, Draft& draft) cons
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -10,7 +10,7 @@
 #include "plan/single/splitter.h"
 #include "plan/tuned.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class FixedSplits {
  public:
@@ -36,4 +36,4 @@ class FixedSplits {
   TunedTable tuned_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

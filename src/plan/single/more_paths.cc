@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 bool has(const Draft& draft, const Path& path) {
@@ -50,4 +50,4 @@ bool MorePaths::add(PlannerRequest& request, const Path& path, Draft& chosen,
   return true;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

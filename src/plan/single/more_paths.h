@@ -7,7 +7,7 @@
 #include "plan/single/plan_model.h"
 #include "plan/single/planner_request.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class MorePaths {
  public:
@@ -27,4 +27,4 @@ class MorePaths {
   const FixedSplits& fixed_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr int kEqualiseRounds = 4;           // each roughly squares the relative difference of ends
@@ -155,4 +155,4 @@ std::vector<Draft> Optimiser::drafts_with_direct_last(std::vector<Path> staged,
   return drafts;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -14,7 +14,7 @@
 #include "plan/single/engine_turns.h"
 #include "plan/single/splitter.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class Optimiser {
  public:
@@ -41,4 +41,4 @@ class Optimiser {
   EngineTurns turns_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -1,6 +1,6 @@
 #include "plan/plan.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // A copy that the driver itself stages through the host gains nothing as part of a path, nor does
@@ -26,4 +26,4 @@ std::vector<Path> find_paths(const Machine& machine, PlaceId source, PlaceId des
   return paths;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // Of small messages several paths take up to 10 us longer than predicted (1 MiB from the host to an
@@ -89,4 +89,4 @@ Load PlanModel::load_of(const ConcurrentTransfers& concurrent) const {
   return load;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -15,7 +15,7 @@
 #include "plan/single/planner_request.h"
 #include "plan/single/splitter.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// Where no setting says so: smaller messages are never planned,
 inline constexpr Bytes kNeverPlannedBelow = 64_KiB;
@@ -62,4 +62,4 @@ class PlanModel {
   std::unique_ptr<SeenAs> held_up_;  ///< the same by threads; null where they do not
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

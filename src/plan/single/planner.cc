@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "plan/single/explain.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 void check_places(const Machine& machine, const char* variable,
@@ -169,4 +169,4 @@ void Planner::explain_split(const Prediction& prediction, Plan& plan) const {
   }
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -20,7 +20,7 @@
 #include "plan/single/smallest_planned.h"
 #include "plan/split.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 struct FoundPlans;
 
@@ -105,4 +105,4 @@ class Planner {
   LruCache<PlanKey, PlanPointer> plans_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

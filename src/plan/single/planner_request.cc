@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 std::vector<Path> joining_paths(const Machine& machine, PlaceId source, PlaceId destination) {
   if (source == destination)
@@ -44,4 +44,4 @@ Executor executor_of_more(const PlannerRequest& request) {
   return request.options->executor == Executor::graph ? Executor::graph : Executor::stream;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -9,7 +9,7 @@
 #include "plan/options.h"
 #include "plan/single/contention.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 struct PlannerRequest {
   PlaceId source;
@@ -42,4 +42,4 @@ bool may_split(const PlannerRequest& request);
 /// How several paths would run where one native copy is chosen.
 Executor executor_of_more(const PlannerRequest& request);
 
-}  // namespace polypath
+}  // namespace polypath::plan

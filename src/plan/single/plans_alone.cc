@@ -4,7 +4,7 @@
 
 #include "plan/single/allowed_paths.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 Draft PlansAlone::choose(const PlannerRequest& request, Executor& executor) {
   Draft best = model_.native(request);
@@ -25,4 +25,4 @@ Draft PlansAlone::choose(const PlannerRequest& request, Executor& executor) {
   return best;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -6,7 +6,7 @@
 #include "plan/single/planner_request.h"
 #include "plan/single/recipes.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class PlansAlone {
  public:
@@ -23,4 +23,4 @@ class PlansAlone {
   Recipes& recipes_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr double kClearlyLessRegret = 0.98;
@@ -76,4 +76,4 @@ std::string why_not_beside(const PlannerRequest& request, const Path& path) {
   return "it gains nothing beside the transfers in flight or expected";
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

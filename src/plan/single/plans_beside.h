@@ -10,7 +10,7 @@
 #include "plan/single/planner_request.h"
 #include "plan/single/recipes.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class PlansBeside {
  public:
@@ -33,4 +33,4 @@ class PlansBeside {
 /// Why a path that others leave room for is not taken beside them.
 std::string why_not_beside(const PlannerRequest& request, const Path& path);
 
-}  // namespace polypath
+}  // namespace polypath::plan

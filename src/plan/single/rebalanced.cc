@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 Draft draft_of(const Plan& plan) {
@@ -48,4 +48,4 @@ std::optional<LevelledShares> rebalance_shares(const Planner& planner, const Pla
   return rebalanced;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

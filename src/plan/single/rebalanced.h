@@ -7,7 +7,7 @@
 #include "plan/single/planner.h"
 #include "plan/split.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// The shares that follow from measured times of a plan's paths.
 struct LevelledShares {
@@ -25,4 +25,4 @@ struct LevelledShares {
 std::optional<LevelledShares> rebalance_shares(const Planner& planner, const Plan& plan,
                                                std::span<const Seconds> measured, double damping);
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -4,7 +4,7 @@
 
 #include "plan/single/optimiser.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 Recipes::Recipes(const PlanModel& model, const AllowedPaths& paths, const FixedSplits& fixed)
     : model_(model),
@@ -34,4 +34,4 @@ Draft Recipes::recipe(const PlannerRequest& request, Executor executor) {
   return recipes_.insert(key, std::move(best));
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -10,7 +10,7 @@
 #include "plan/single/plan_model.h"
 #include "plan/single/planner_request.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 struct FoundPlans;
 
@@ -38,4 +38,4 @@ class Recipes {
   std::size_t searches_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

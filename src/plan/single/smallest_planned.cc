@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // The size classes below those that are always planned: sizes of one class have one answer.
@@ -98,4 +98,4 @@ Bytes SmallestPlanned::least() const {
   return least;
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -12,7 +12,7 @@
 #include "plan/single/planner_request.h"
 #include "plan/single/plans_alone.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 struct FoundPlans;
 
@@ -44,4 +44,4 @@ class SmallestPlanned {
   std::size_t searches_ = 0;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 // The path after the first that carries least; 0 if none does.
@@ -46,4 +46,4 @@ void merge_claims(std::vector<Use>& claims) {
   claims = std::move(sums);
 }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -6,7 +6,7 @@
 
 #include "model/share_problem.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 /// One share per path of the problem; zero for those left out. Path 0 never is.
 std::vector<double> sparsify_shares(std::vector<SharedPath> problem,
@@ -16,4 +16,4 @@ std::vector<double> sparsify_shares(std::vector<SharedPath> problem,
 /// Adds up the claims on each resource.
 void merge_claims(std::vector<Use>& claims);
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -5,7 +5,7 @@
 
 #include "plan/single/contention.h"
 
-namespace polypath {
+namespace polypath::plan {
 namespace {
 
 constexpr int kProgramRounds = 4;  // chunk counts settle to within a per cent in three
@@ -223,4 +223,4 @@ void Splitter::equalise(Draft& draft, int rounds, Effort effort) const {
 
 void Splitter::equalise_well(Draft& draft) const { equalise(draft, kReplayRounds, Effort::replay); }
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -12,7 +12,7 @@
 #include "model/share_problem.h"
 #include "plan/single/draft.h"
 
-namespace polypath {
+namespace polypath::plan {
 
 class Splitter {
  public:
@@ -64,4 +64,4 @@ class Splitter {
   Bytes bytes_;
 };
 
-}  // namespace polypath
+}  // namespace polypath::plan

@@ -7,6 +7,7 @@
 #include "collective/algorithms/algorithm.h"
 #include "machine/load_machine.h"
 #include "machine/nodes.h"
+#include "support/layers.h"
 
 namespace polypath::test::fixed_order_test {
 namespace {

@@ -9,6 +9,7 @@
 #include "collective/support/ranks.h"
 #include "kernels/reduce_layout.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::fold_test {
 namespace {

@@ -6,6 +6,7 @@
 #include "collective/division/projection.h"
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::host_test {
 namespace {

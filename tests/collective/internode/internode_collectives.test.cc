@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "collective/ranks_of_nodes.h"
+#include "support/layers.h"
 
 namespace polypath::test::internode_collectives_test {
 namespace {

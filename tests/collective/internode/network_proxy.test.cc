@@ -12,6 +12,7 @@
 #include "communicator/together.h"
 #include "driver/sim/sim_driver.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::network_proxy_test {
 namespace {

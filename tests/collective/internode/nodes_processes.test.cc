@@ -11,6 +11,7 @@
 #include "collective/support/ranks.h"
 #include "communicator/together.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::nodes_processes_test {
 namespace {

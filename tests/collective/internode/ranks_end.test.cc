@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "collective/ranks_of_nodes.h"
+#include "support/layers.h"
 
 namespace polypath::test::ranks_end_test {
 namespace {

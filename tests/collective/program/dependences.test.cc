@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "support/layers.h"
+
 namespace polypath::test::dependences_test {
 namespace {
 

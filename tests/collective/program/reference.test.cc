@@ -11,6 +11,7 @@
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
 #include "model/half_floats.h"
+#include "support/layers.h"
 
 namespace polypath::test::reference_test {
 namespace {

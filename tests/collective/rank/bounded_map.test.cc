@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "support/layers.h"
+
 namespace polypath::test::bounded_map_test {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/messages.h"
+#include "support/layers.h"
 
 namespace polypath::test::message_pair_test {
 namespace {

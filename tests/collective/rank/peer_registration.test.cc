@@ -14,6 +14,7 @@
 #include "collective/support/ranks.h"
 #include "core/ignore_errors.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::open_memory_test {
 namespace {

@@ -9,6 +9,7 @@
 #include "collective/support/collective_call.h"
 #include "collective/support/ranks.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::repeated_call_test {
 namespace {

@@ -13,6 +13,7 @@
 #include "collective/support/ranks.h"
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::plan_alone_test {
 namespace {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "driver/sim/sim_driver.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test::seen_gpus_test {
 namespace {

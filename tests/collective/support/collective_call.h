@@ -3,6 +3,7 @@
 
 #include "collective/rank/node_collectives.h"
 #include "collective/support/rank_buffers.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

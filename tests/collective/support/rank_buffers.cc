@@ -6,6 +6,7 @@
 
 #include "collective/program/reference.h"
 #include "core/ignore_errors.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

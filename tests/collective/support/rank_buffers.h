@@ -8,6 +8,7 @@
 
 #include "collective/program/request.h"
 #include "driver/driver.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

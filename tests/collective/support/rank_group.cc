@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collective/support/ranks.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {

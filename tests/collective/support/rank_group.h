@@ -10,6 +10,7 @@
 #include "collective/rank/rank_run.h"
 #include "collective/support/rank_buffers.h"
 #include "driver/sim/sim_driver.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

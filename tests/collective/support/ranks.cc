@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collective/program/tuning.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

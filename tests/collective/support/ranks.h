@@ -12,6 +12,7 @@
 #include "collective/rank/collective_run.h"
 #include "collective/support/rank_buffers.h"
 #include "driver/sim/sim_driver.h"
+#include "support/layers.h"
 #include "support/random.h"
 
 namespace polypath::test {

@@ -10,7 +10,7 @@
 #include "communicator/together.h"
 #include "support/errors.h"
 
-namespace polypath::bootstrap_test {
+namespace polypath::test::bootstrap_test {
 namespace {
 
 using test::expect_no_errors;
@@ -207,4 +207,4 @@ TEST(FunctionBootstrap, CannotBeSplitWithoutAFunction) {
 }
 
 }  // namespace
-}  // namespace polypath::bootstrap_test
+}  // namespace polypath::test::bootstrap_test

@@ -15,7 +15,7 @@
 #include "communicator/together.h"
 #include "support/errors.h"
 
-namespace polypath::bootstrap_address_test {
+namespace polypath::test::bootstrap_address_test {
 namespace {
 
 using test::expect_no_errors;
@@ -282,4 +282,4 @@ TEST(Frames, RefuseDamagedPieces) {
 }
 
 }  // namespace
-}  // namespace polypath::bootstrap_address_test
+}  // namespace polypath::test::bootstrap_address_test

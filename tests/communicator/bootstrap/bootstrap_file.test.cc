@@ -13,7 +13,7 @@
 #include "support/errors.h"
 #include "support/processes.h"
 
-namespace polypath::bootstrap_file_test {
+namespace polypath::test::bootstrap_file_test {
 namespace {
 
 using test::expect_no_errors;
@@ -136,4 +136,4 @@ TEST(FileBootstrap, RefusesWhatIsNoFolder) {
 }
 
 }  // namespace
-}  // namespace polypath::bootstrap_file_test
+}  // namespace polypath::test::bootstrap_file_test

@@ -5,7 +5,7 @@
 
 #include "support/processes.h"
 
-namespace polypath::nodes_test {
+namespace polypath::test::nodes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -40,4 +40,4 @@ TEST(Nodes, DifferWhereMemoryIsNotShared) {
 }
 
 }  // namespace
-}  // namespace polypath::nodes_test
+}  // namespace polypath::test::nodes_test

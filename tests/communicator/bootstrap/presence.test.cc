@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "support/layers.h"
+
 namespace polypath::test::presence_test {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "support/layers.h"
 
 namespace polypath::test::presence_board_test {
 namespace {

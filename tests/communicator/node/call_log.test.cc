@@ -6,7 +6,7 @@
 #include "communicator/together.h"
 #include "support/random.h"
 
-namespace polypath::call_log_test {
+namespace polypath::test::call_log_test {
 namespace {
 
 using test::all_reduce;
@@ -143,4 +143,4 @@ TEST_P(ManyCallLogs, FindOneDifferenceInAnyOrderOfCalls) {
 }
 
 }  // namespace
-}  // namespace polypath::call_log_test
+}  // namespace polypath::test::call_log_test

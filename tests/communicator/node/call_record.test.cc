@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace polypath::call_record_test {
+#include "support/layers.h"
+
+namespace polypath::test::call_record_test {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +73,4 @@ TEST(CallRecord, HashesInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace polypath::call_record_test
+}  // namespace polypath::test::call_record_test

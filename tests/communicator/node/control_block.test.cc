@@ -17,7 +17,7 @@
 #include "support/processes.h"
 #include "support/random.h"
 
-namespace polypath::control_block_test {
+namespace polypath::test::control_block_test {
 namespace {
 
 using test::all_reduce;
@@ -246,4 +246,4 @@ TEST(ControlBlock, OfRandomBytesCanBeRead) {
 }
 
 }  // namespace
-}  // namespace polypath::control_block_test
+}  // namespace polypath::test::control_block_test

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
-namespace polypath::own_addresses_test {
+#include "support/layers.h"
+
+namespace polypath::test::own_addresses_test {
 namespace {
 
 RankAddresses rank_on(const std::string& computer, const std::vector<std::string>& addresses) {
@@ -89,4 +91,4 @@ TEST(OwnAddresses, OfThisComputerAreNoLoopback) {
 }
 
 }  // namespace
-}  // namespace polypath::own_addresses_test
+}  // namespace polypath::test::own_addresses_test

@@ -14,8 +14,9 @@
 #include <thread>
 
 #include "communicator/together.h"
+#include "support/layers.h"
 
-namespace polypath::transport_test {
+namespace polypath::test::transport_test {
 namespace {
 
 using test::expect_no_errors;
@@ -313,4 +314,4 @@ TEST(TcpTransport, NamesAProcessThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace polypath::transport_test
+}  // namespace polypath::test::transport_test

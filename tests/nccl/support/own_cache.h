@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <string>
 
+#include "support/layers.h"
+
 namespace polypath::test {
 
 /// While it is there, what is kept for this user lies in it.

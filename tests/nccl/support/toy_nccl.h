@@ -12,6 +12,7 @@
 #include "driver/sim/sim_driver.h"
 #include "nccl/functions.h"
 #include "nccl/member.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -24,7 +24,7 @@
 #include "plan/single/planner.h"
 #include "support/random.h"
 
-namespace polypath {
+namespace polypath::test {
 namespace {
 
 using test::Random;
@@ -188,11 +188,11 @@ int run(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::test
 
 int main(int count, char** words) {
   try {
-    return polypath::run({words + 1, words + count});
+    return polypath::test::run({words + 1, words + count});
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

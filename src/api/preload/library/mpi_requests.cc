@@ -16,7 +16,7 @@ using mpi::Result;
 
 // By `real` a communicator is made, whose handle is at `made` then.
 template <class Real>
-Result communicator(const Real& real, void* made) noexcept {
+Result new_communicator(const Real& real, void* made) noexcept {
   try {
     const MpiCall here;
     const Result result = real(here.real);
@@ -125,12 +125,12 @@ Result MPI_Finalize() {
 }
 
 Result MPI_Comm_dup(Handle comm, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) { return call_if_there(real.Comm_dup, comm, made); }, made);
 }
 
 Result MPI_Comm_dup_with_info(Handle comm, Handle info, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) {
         return call_if_there(real.Comm_dup_with_info, comm, info, made);
       },
@@ -138,13 +138,13 @@ Result MPI_Comm_dup_with_info(Handle comm, Handle info, void* made) {
 }
 
 Result MPI_Comm_split(Handle comm, int color, int key, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) { return call_if_there(real.Comm_split, comm, color, key, made); },
       made);
 }
 
 Result MPI_Comm_split_type(Handle comm, int type, int key, Handle info, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) {
         return call_if_there(real.Comm_split_type, comm, type, key, info, made);
       },
@@ -152,13 +152,13 @@ Result MPI_Comm_split_type(Handle comm, int type, int key, Handle info, void* ma
 }
 
 Result MPI_Comm_create(Handle comm, Handle group, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) { return call_if_there(real.Comm_create, comm, group, made); },
       made);
 }
 
 Result MPI_Comm_create_group(Handle comm, Handle group, int tag, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) {
         return call_if_there(real.Comm_create_group, comm, group, tag, made);
       },
@@ -167,7 +167,7 @@ Result MPI_Comm_create_group(Handle comm, Handle group, int tag, void* made) {
 
 Result MPI_Cart_create(Handle comm, int dimensions, const int* sizes, const int* are_rings,
                        int reorders, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) {
         return call_if_there(real.Cart_create, comm, dimensions, sizes, are_rings, reorders, made);
       },
@@ -175,7 +175,7 @@ Result MPI_Cart_create(Handle comm, int dimensions, const int* sizes, const int*
 }
 
 Result MPI_Cart_sub(Handle comm, const int* kept, void* made) {
-  return communicator(
+  return new_communicator(
       [&](const Functions& real) { return call_if_there(real.Cart_sub, comm, kept, made); }, made);
 }
 

@@ -69,6 +69,8 @@ Result init(Comm* comm, int size, const UniqueId* ids, int count, int rank, bool
 }  // namespace
 }  // namespace polypath::preload
 
+namespace polypath::nccl {
+
 using namespace polypath::preload;  // NOLINT(google-build-using-namespace): these are C's names
 
 #pragma GCC visibility push(default)
@@ -215,6 +217,7 @@ Result ncclRecv(void* receive, std::size_t count, Type type, int peer, Comm comm
   return call({Operation::receive, nullptr, receive, count, type, 0, peer, comm, stream});
 }
 }
+}  // namespace polypath::nccl
 #pragma GCC visibility pop
 
 namespace polypath::preload {

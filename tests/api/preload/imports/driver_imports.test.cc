@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/preload/imports/driver_of_imports.h"
+#include "support/layers.h"
 
 namespace polypath::test::driver_imports_test {
 namespace {

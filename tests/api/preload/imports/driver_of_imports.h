@@ -5,6 +5,7 @@
 #include "driver/cuda/cuda_driver.h"
 #include "driver/cuda/handles.h"
 #include "machine/load_machine.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/preload/imports/shared_memory.h"
+#include "support/layers.h"
 
 namespace polypath::test::exporting_test {
 namespace {

@@ -6,6 +6,7 @@
 #include "driver/cuda/contexts.h"
 #include "driver/cuda/imports.h"
 #include "standin/peer_contents.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

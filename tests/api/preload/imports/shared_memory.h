@@ -9,6 +9,7 @@
 #include "api/preload/imports/sharing_process.h"
 #include "api/preload/shared_memory.h"
 #include "driver/cuda/cuda_api.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 

@@ -12,6 +12,7 @@
 #include "driver/cuda/cuda_api.h"
 #include "standin/driver_api.h"
 #include "standin/peer_contents.h"
+#include "support/layers.h"
 
 namespace polypath::test {
 namespace {
