@@ -80,6 +80,7 @@ class Layer {
     bool has_left = false;  ///< some call was left to NCCL
     std::vector<Kept> calls;
     std::vector<MadeCommunicator> made;
+    std::vector<const Member*> left = {};  ///< whose collectives are all NCCL's
   };
 
   /// The calls of one communicator in a group, in order.
@@ -89,6 +90,8 @@ class Layer {
   };
 
   static Group& group();
+  [[nodiscard]] static std::optional<Fate> left_with(Group& group, Member& member,
+                                                     const Call& call);
   [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
   Result end_outermost(Group& group);
   Result leave_in_group(const CallsOfMember& of);

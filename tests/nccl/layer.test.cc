@@ -8,6 +8,7 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <latch>
 #include <thread>
 
 #include "collective/support/collective_call.h"
@@ -255,6 +256,30 @@ TEST_F(NcclLayer, AGroupWithOneCollectiveThatIsNcclsIsNcclsAsAWhole) {
 
   EXPECT_TRUE(buffers.right());
   EXPECT_EQ(count(Fate::in_group), kRanks);
+  EXPECT_EQ(count(Fate::ours), 0);
+}
+
+// What comes behind it is NCCL's, too, although it would be ours alone.
+TEST_F(NcclLayer, ACollectiveThatIsNcclsDoesNotWaitForTheEndOfItsGroup) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 2'000'000);
+  RankBuffers buffers(toy_.driver(), request);
+  buffers.fill();
+  std::latch all_have_called(kRanks);
+
+  on_ranks([&](const Rank& rank) {
+    (void)layer_.group_start();
+    Call call = call_of(rank, Operation::all_reduce, request, buffers);
+    call.reduction = 7;  // one that the program has made
+    (void)layer_.collective(call);
+    call.reduction = nccl::kSum;
+    (void)layer_.collective(call);
+    all_have_called.arrive_and_wait();
+    EXPECT_EQ(count(Fate::other_kind), kRanks);
+    EXPECT_EQ(count(Fate::in_group), kRanks);
+    (void)layer_.group_end();
+  });
+
+  EXPECT_TRUE(buffers.right());
   EXPECT_EQ(count(Fate::ours), 0);
 }
 

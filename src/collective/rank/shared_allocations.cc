@@ -37,20 +37,29 @@ void SharedAllocations::forget(Allocations::iterator own) {
   own_.erase(own);
 }
 
-// The allocation at an address as it is now; none if the others could not use it anyway.
+// The allocation at an address as it is now; none if there are too many. The driver is not asked
+// again about memory that cannot be shared, for some uses.
 SharedAllocations::Allocations::iterator SharedAllocations::look_up(Address address) {
-  const std::uint64_t id = driver_.memory_id(address);
   const auto known = find_own(address);
+  if (known != own_.end() && known->second.is_private && ++known->second.uses % kUsesPrivate != 0)
+    return known;
+  const std::uint64_t id = driver_.memory_id(address);
   if (known != own_.end() && known->second.id == id) return known;
   if (known != own_.end()) forget(known);
   const auto memory = id == 0 ? std::nullopt : driver_.find_memory(address);
-  if (!memory || memory->kind != MemoryKind::device || memory->place != gpu_) return own_.end();
+  const bool is_own = memory && memory->kind == MemoryKind::device && memory->place == gpu_;
+  return is_own ? add(memory->base, {.id = id, .size = memory->size})
+                : add(address, {.id = id, .size = Bytes{1}, .is_private = true});
+}
+
+// Freed allocations may have been there.
+SharedAllocations::Allocations::iterator SharedAllocations::add(Address base, const Own& own) {
   if (own_.size() >= kMostOwn)
     std::erase_if(own_, [](const auto& each) { return !each.second.notice; });
   if (own_.size() >= kMostOwn) return own_.end();
-  // A freed allocation may have begun there as well, and been too short to contain the address.
-  if (const auto before = own_.find(memory->base); before != own_.end()) forget(before);
-  return own_.emplace(memory->base, Own{.id = id, .size = memory->size}).first;
+  const Address end = base + own.size;
+  for (auto old = own_.lower_bound(base); old != own_.end() && old->first < end;) forget(old++);
+  return own_.emplace(base, own).first;
 }
 
 void SharedAllocations::open(Address base, Own& own) {
@@ -80,13 +89,14 @@ std::optional<std::uint64_t> SharedAllocations::encode(Address address, bool at_
   return word(*own.notice, Bytes{address.value - base.value});
 }
 
-// One at each call: the other ranks release freed memory.
+// One at each call: the other ranks release freed memory. Of memory that they do not know there is
+// nothing to take back.
 void SharedAllocations::look_at_one() {
   auto next = own_.upper_bound(looked_at_);
   if (next == own_.end()) next = own_.begin();
   if (next == own_.end()) return;
   looked_at_ = next->first;
-  if (driver_.memory_id(next->first) != next->second.id) forget(next);
+  if (next->second.notice && driver_.memory_id(next->first) != next->second.id) forget(next);
 }
 
 void SharedAllocations::close() {

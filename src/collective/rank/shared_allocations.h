@@ -52,7 +52,8 @@ class SharedAllocations {
   void note_use(std::function<bool()> is_done) { last_use_ = std::move(is_done); }
 
  private:
-  static constexpr int kUsesBefore = 2;  ///< until an allocation is worth it
+  static constexpr int kUsesBefore = 2;    ///< until an allocation is worth it
+  static constexpr int kUsesPrivate = 64;  ///< until the driver is asked again
   static constexpr std::size_t kMostOwn = 256;
 
   /// An allocation of this rank's.
@@ -68,6 +69,7 @@ class SharedAllocations {
 
   [[nodiscard]] Allocations::iterator find_own(Address address);
   [[nodiscard]] Allocations::iterator look_up(Address address);
+  Allocations::iterator add(Address base, const Own& own);
   void open(Address base, Own& own);
   void forget(Allocations::iterator own);
   void take(const HandleBoard::Update& news);

@@ -62,6 +62,47 @@ TEST(PeerRegistration, IsTakenBackWhereALargerAllocationBegins) {
   driver.free(memory), driver.free(other);
 }
 
+/// Counts how often it is asked which allocation is there.
+class CountingMemory final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  std::uint64_t memory_id(Address address) override {
+    ++asked;
+    return ForwardingDriver::memory_id(address);
+  }
+  std::optional<MemoryInfo> find_memory(Address address) override {
+    auto memory = ForwardingDriver::find_memory(address);
+    if (memory && is_of_host) memory->kind = MemoryKind::pinned;
+    return memory;
+  }
+
+  int asked = 0;
+  bool is_of_host = true;
+};
+
+TEST(PeerRegistration, AsksSeldomAboutMemoryThatCannotBeShared) {
+  constexpr int kCalls = 200;
+  sim::SimDriver simulated(load_machine("h200x4"));
+  CountingMemory driver(simulated);
+  const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
+  const Address memory = driver.allocate(gpu, 1_MiB);
+  OpenEnds shared;
+  HandleBoard others = shared.notices_of(1);
+  PeerRegistration open(driver, gpu, 0, shared.notices_of(0), shared.offers_of(0));
+
+  for (int i = 0; i < kCalls; ++i) EXPECT_FALSE(open.lookup_all({memory}, {}, false));
+  EXPECT_LT(driver.asked, kCalls / 20);
+  EXPECT_TRUE(others.poll().empty());
+
+  // Another allocation that can be shared comes to be there.
+  driver.is_of_host = false;
+  driver.free(memory);
+  ASSERT_EQ(driver.allocate(gpu, 1_MiB), memory);
+  for (int i = 0; i < kCalls; ++i) EXPECT_FALSE(open.lookup_all({memory}, {}, false));
+  EXPECT_EQ(others.poll().size(), 1U);
+  driver.free(memory);
+}
+
 /// Two ranks, each with memory that the other one imports once it has been used a few times.
 class TwoRanks : public testing::Test {
  protected:
