@@ -31,7 +31,7 @@ Result result_of(const Error& error) {
 
 // In a group other calls say nothing of such a message. Short ones are many.
 std::optional<Fate> left_at_once(Member& member, const Call& call) {
-  if (!is_message(call) || call.other == member.rank()) return std::nullopt;
+  if (call.other == member.rank()) return std::nullopt;
   if (member.messages() == nullptr) return Fate::other_kind;
   return member.messages()->left(call, member.choices());
 }
@@ -154,12 +154,27 @@ Result Layer::attempt(Action action) {
   }
 }
 
+// A communicator's collectives in a group are NCCL's as a whole. If the first one is, none waits
+// for the end of the group.
+std::optional<Fate> Layer::Group::left_at_once(Member& member, const Call& call) {
+  if (std::ranges::find(left, &member) != left.end())
+    return member.left(call).value_or(Fate::in_group);
+  const bool is_first = std::ranges::none_of(calls, [&](const Kept& kept) {
+    return kept.member.get() == &member && !is_message(kept.call);
+  });
+  if (!is_first) return std::nullopt;
+  auto fate = member.left(call);
+  if (!fate && !member.serves_groups()) fate = Fate::in_group;
+  if (fate) left.push_back(&member);
+  return fate;
+}
+
 Result Layer::collective(const Call& call) {
   const auto entry = communicators_.find(call.comm);
   if (!entry || !entry->member) return leave_to_nccl(call, entry ? *entry : KnownCommunicator{});
   if (Group& group = Layer::group(); group.depth > 0) {
-    auto fate = left_at_once(*entry->member, call);
-    if (!fate) fate = left_with(group, *entry->member, call);
+    const auto fate = is_message(call) ? left_at_once(*entry->member, call)
+                                       : group.left_at_once(*entry->member, call);
     if (fate) return leave_to_nccl(call, *fate, entry->size);
     group.calls.push_back({call, entry->member});
     return kSuccess;
@@ -171,22 +186,6 @@ Result Layer::collective(const Call& call) {
   }
   if (const auto fate = entry->member->left(call)) return leave_to_nccl(call, *fate, entry->size);
   return run_ours(*entry->member, {&call, 1});
-}
-
-// A communicator's collectives in a group are NCCL's as a whole. If the first one is, none waits
-// for the end of the group.
-std::optional<Fate> Layer::left_with(Group& group, Member& member, const Call& call) {
-  if (is_message(call)) return std::nullopt;
-  if (std::ranges::find(group.left, &member) != group.left.end())
-    return member.left(call).value_or(Fate::in_group);
-  const bool is_first = std::ranges::none_of(group.calls, [&](const Kept& kept) {
-    return kept.member.get() == &member && !is_message(kept.call);
-  });
-  if (!is_first) return std::nullopt;
-  auto fate = member.left(call);
-  if (!fate && !member.serves_groups()) fate = Fate::in_group;
-  if (fate) group.left.push_back(&member);
-  return fate;
 }
 
 Result Layer::leave_to_nccl(const Call& call, const KnownCommunicator& known) {

@@ -81,6 +81,9 @@ class Layer {
     std::vector<Kept> calls;
     std::vector<MadeCommunicator> made;
     std::vector<const Member*> left = {};  ///< whose collectives are all NCCL's
+
+    /// Why a collective is NCCL's at once, as a part of the group.
+    [[nodiscard]] std::optional<Fate> left_at_once(Member& member, const Call& call);
   };
 
   /// The calls of one communicator in a group, in order.
@@ -90,8 +93,6 @@ class Layer {
   };
 
   static Group& group();
-  [[nodiscard]] static std::optional<Fate> left_with(Group& group, Member& member,
-                                                     const Call& call);
   [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
   Result end_outermost(Group& group);
   Result leave_in_group(const CallsOfMember& of);
