@@ -51,11 +51,6 @@ void end_after(Result error, Member& member) {
 
 }  // namespace
 
-Layer::Group& Layer::group() {
-  thread_local Group group;
-  return group;
-}
-
 const char* Layer::last_error(Comm comm) const {
   if (const std::string& text = last_error_.text(); !text.empty()) return text.c_str();
   return real_.GetLastError == nullptr ? "" : real_.GetLastError(comm);
@@ -100,7 +95,7 @@ Result Layer::split(Comm comm, int color, int key, Comm* made, std::optional<boo
 
 // Communicators that a group makes are there at its end.
 void Layer::note_made(std::vector<MadeCommunicator> made) {
-  Group& group = Layer::group();
+  CallGroup& group = CallGroup::of_thread();
   if (group.depth == 0) return communicators_.serve(std::move(made));
   std::move(made.begin(), made.end(), std::back_inserter(group.made));
 }
@@ -154,25 +149,10 @@ Result Layer::attempt(Action action) {
   }
 }
 
-// A communicator's collectives in a group are NCCL's as a whole. If the first one is, none waits
-// for the end of the group.
-std::optional<Fate> Layer::Group::left_at_once(Member& member, const Call& call) {
-  if (std::ranges::find(left, &member) != left.end())
-    return member.left(call).value_or(Fate::in_group);
-  const bool is_first = std::ranges::none_of(calls, [&](const Kept& kept) {
-    return kept.member.get() == &member && !is_message(kept.call);
-  });
-  if (!is_first) return std::nullopt;
-  auto fate = member.left(call);
-  if (!fate && !member.serves_groups()) fate = Fate::in_group;
-  if (fate) left.push_back(&member);
-  return fate;
-}
-
 Result Layer::collective(const Call& call) {
   const auto entry = communicators_.find(call.comm);
   if (!entry || !entry->member) return leave_to_nccl(call, entry ? *entry : KnownCommunicator{});
-  if (Group& group = Layer::group(); group.depth > 0) {
+  if (CallGroup& group = CallGroup::of_thread(); group.depth > 0) {
     const auto fate = is_message(call) ? left_at_once(*entry->member, call)
                                        : group.left_at_once(*entry->member, call);
     if (fate) return leave_to_nccl(call, *fate, entry->size);
@@ -194,7 +174,7 @@ Result Layer::leave_to_nccl(const Call& call, const KnownCommunicator& known) {
 
 Result Layer::leave_to_nccl(const Call& call, Fate fate, int size) {
   counts_.count(call.operation, message_of(call, size), fate);
-  group().has_left = true;
+  CallGroup::of_thread().has_left = true;
   const Inside inside;
   const Result result = make(real_, call);
   if (result != kSuccess) last_error_.forget();
@@ -220,16 +200,12 @@ Result Layer::run_ours(Member& member, std::span<const Call> calls) {
 Result Layer::group_start() const {
   const Result result = call_real(real_.GroupStart);
   if (result != kSuccess) return result;
-  Group& own = group();
-  if (own.depth++ == 0) {
-    own.has_left = false;
-    own.left.clear();
-  }
+  CallGroup::of_thread().begin();
   return result;
 }
 
 Result Layer::group_end() {
-  Group& group = Layer::group();
+  CallGroup& group = CallGroup::of_thread();
   if (group.depth == 1) return end_outermost(group);
   if (group.depth > 1) --group.depth;
   return call_real(real_.GroupEnd);
@@ -237,10 +213,10 @@ Result Layer::group_end() {
 
 // As NCCL has it, collectives come first. Messages are enqueued before NCCL's group ends: that may
 // wait for other ranks, which may wait for these.
-Result Layer::end_outermost(Group& group) {
+Result Layer::end_outermost(CallGroup& group) {
   group.depth = 0;
   if (group.calls.empty() && group.made.empty()) return call_real(real_.GroupEnd);
-  const std::vector<CallsOfMember> all = sorted(std::exchange(group.calls, {}));
+  const std::vector<CallsOfMember> all = group.take_calls();
   std::vector<MadeCommunicator> made = std::exchange(group.made, {});
   Result result = kSuccess;
   const auto note = [&](Result of) { result = result == kSuccess ? of : result; };
@@ -275,23 +251,13 @@ Result Layer::decide(GroupMessages& messages, int size) {
 }
 
 Result Layer::simulate_end(void* info) {
-  Group& group = Layer::group();
-  for (const Kept& kept : std::exchange(group.calls, {})) {
+  CallGroup& group = CallGroup::of_thread();
+  for (const CallGroup::Kept& kept : std::exchange(group.calls, {})) {
     const Inside inside;
     if (const Result result = make(real_, kept.call); result != kSuccess) return result;
   }
   if (group.depth > 0) --group.depth;
   return call_real(real_.GroupSimulateEnd, info);
-}
-
-std::vector<Layer::CallsOfMember> Layer::sorted(const std::vector<Kept>& kept) {
-  std::vector<CallsOfMember> all;
-  for (const Kept& each : kept) {
-    auto found = std::ranges::find(all, each.member, &CallsOfMember::member);
-    if (found == all.end()) found = all.insert(found, {each.member, {}, {}});
-    (is_message(each.call) ? found->messages : found->collectives).push_back(each.call);
-  }
-  return all;
 }
 
 // The group of the real library is still open.

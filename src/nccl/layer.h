@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl/call_group.h"
 #include "nccl/communicators.h"
 #include "nccl/counts.h"
 #include "nccl/group_messages.h"
@@ -71,30 +72,7 @@ class Layer {
   [[nodiscard]] std::string why_not() const { return communicators_.why_not(); }
 
  private:
-  struct Kept {
-    Call call;
-    std::shared_ptr<Member> member;
-  };
-  struct Group {
-    int depth = 0;
-    bool has_left = false;  ///< some call was left to NCCL
-    std::vector<Kept> calls;
-    std::vector<MadeCommunicator> made;
-    std::vector<const Member*> left = {};  ///< whose collectives are all NCCL's
-
-    /// Why a collective is NCCL's at once, as a part of the group.
-    [[nodiscard]] std::optional<Fate> left_at_once(Member& member, const Call& call);
-  };
-
-  /// The calls of one communicator in a group, in order.
-  struct CallsOfMember {
-    std::shared_ptr<Member> member;
-    std::vector<Call> collectives, messages;
-  };
-
-  static Group& group();
-  [[nodiscard]] static std::vector<CallsOfMember> sorted(const std::vector<Kept>& kept);
-  Result end_outermost(Group& group);
+  Result end_outermost(CallGroup& group);
   Result leave_in_group(const CallsOfMember& of);
   Result decide(GroupMessages& messages, int size);
   template <class Action>
