@@ -52,15 +52,30 @@ void Communicators::complain(const std::string& why) noexcept {
   why_not_ = why;
 }
 
+// A thread asks for the same one again and again: then it does not take the lock that threads of
+// other GPUs take, too.
 std::shared_ptr<const KnownCommunicator> Communicators::find(Comm comm) const {
+  struct Last {
+    const Communicators* among = nullptr;
+    std::uint64_t changes = 0;
+    Comm comm = nullptr;
+    std::weak_ptr<const KnownCommunicator> found;
+  };
+  thread_local Last last;
+  const std::uint64_t changes = changes_.load(std::memory_order_acquire);
+  if (last.among == this && last.changes == changes && last.comm == comm)
+    if (auto found = last.found.lock()) return found;
   const std::shared_lock lock(mutex_);
   const auto found = known_.find(comm);
-  return found == known_.end() ? nullptr : found->second;
+  if (found == known_.end()) return nullptr;
+  last = {this, changes, comm, found->second};
+  return found->second;
 }
 
 void Communicators::enter(Comm comm, KnownCommunicator known) {
   const std::unique_lock lock(mutex_);
   known_[comm] = std::make_shared<KnownCommunicator>(std::move(known));
+  ++changes_;
 }
 
 KnownCommunicator Communicators::child_of(Comm comm, int color, std::optional<bool> waits) {
@@ -191,6 +206,7 @@ void Communicators::leave(Comm comm, bool aborts) noexcept {
     member = found->second->member;
     if (found->second->presence) found->second->presence->forget();
     known_.erase(found), splits_.erase(comm);
+    ++changes_;
   }
   if (!member) return;
   if (aborts && !member->is_idle()) member->abort("its program called ncclCommAbort");
@@ -208,6 +224,7 @@ void Communicators::give_up(Comm comm) noexcept {
     member = std::exchange(rest.member, nullptr);
     rest.fate = Fate::communicator;
     found->second = std::make_shared<KnownCommunicator>(std::move(rest));
+    ++changes_;
   }
   if (!member->is_idle()) member->abort("its program called ncclCommRevoke");
   member->leave();

@@ -2,6 +2,7 @@
 // The program's communicators, and a Member beside each that is served: one whose ranks are all
 // under Polypath and wait for it, on this computer or as many on each of several.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -97,6 +98,7 @@ class Communicators {
   std::unordered_map<Comm, std::shared_ptr<KnownCommunicator>> known_;
   std::unordered_map<Comm, std::uint64_t> splits_;  ///< that a communicator has had
   std::string why_not_;
+  std::atomic<std::uint64_t> changes_{0};  ///< of known_
 };
 
 }  // namespace polypath::nccl

@@ -28,17 +28,24 @@ std::size_t Counts::index_of(Operation operation, Bytes message, Fate fate) {
   return row * kFates + static_cast<std::size_t>(fate);
 }
 
+std::size_t Counts::part_of_thread() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local const std::size_t part = threads++ % kParts;
+  return part;
+}
+
 std::vector<CountedCalls> Counts::all() const {
   std::vector<CountedCalls> found;
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    const std::uint64_t calls = cells_[i].calls;
+  for (std::size_t i = 0; i < kCells; ++i) {
+    std::uint64_t calls = 0, bytes = 0;
+    for (const auto& part : cells_) calls += part[i].calls, bytes += part[i].bytes;
     if (calls == 0) continue;
     const std::size_t row = i / kFates;
     found.push_back({.operation = static_cast<Operation>(row / kSizes),
                      .least = Bytes{std::uint64_t{1} << (2 * (row % kSizes))},
                      .fate = static_cast<Fate>(i % kFates),
                      .calls = calls,
-                     .bytes = Bytes{cells_[i].bytes}});
+                     .bytes = Bytes{bytes}});
   }
   return found;
 }

@@ -36,11 +36,11 @@ struct CountedCalls {
   Bytes bytes;
 };
 
-/// Thread-safe.
+/// Thread-safe. Threads count apart: those of several GPUs call the same at the same time.
 class Counts {
  public:
   void count(Operation operation, Bytes message, Fate fate) {
-    Cell& cell = cells_[index_of(operation, message, fate)];
+    Cell& cell = cells_[part_of_thread()][index_of(operation, message, fate)];
     cell.calls.fetch_add(1, std::memory_order_relaxed);
     cell.bytes.fetch_add(message.value, std::memory_order_relaxed);
   }
@@ -48,13 +48,16 @@ class Counts {
   [[nodiscard]] std::vector<CountedCalls> all() const;
 
  private:
-  static constexpr int kSizes = 24;  ///< 1 byte, 4 bytes, …
+  static constexpr int kSizes = 24;         ///< 1 byte, 4 bytes, …
+  static constexpr std::size_t kParts = 8;  ///< threads by turns
   struct Cell {
     std::atomic<std::uint64_t> calls{0}, bytes{0};
   };
+  static constexpr std::size_t kCells = std::size_t{kOperations} * kSizes * kFates;
   static std::size_t index_of(Operation operation, Bytes message, Fate fate);
+  static std::size_t part_of_thread();
 
-  std::array<Cell, std::size_t{kOperations} * kSizes * kFates> cells_;
+  std::array<std::array<Cell, kCells>, kParts> cells_;
 };
 
 }  // namespace polypath::nccl
