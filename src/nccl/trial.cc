@@ -24,10 +24,6 @@ constexpr int kRounds = 3;  // in turn; the best of each counts
 // see.
 constexpr Bytes kFew = 1_MiB;
 constexpr int kShortCalls = 10, kLongCalls = 3;
-// Ranks that wait for nobody run ahead of the others in NCCL's rooted calls: reduce of 4 MiB was
-// ours by 3 calls, and takes 1.06 to 1.09 times as long in programs that make 20 (two H200s,
-// results/h200x2/nccl_left.json).
-constexpr Bytes kFewOfRooted = 16_MiB;
 constexpr Bytes kLongest = 128_MiB;  // beyond it two rounds of one call, and none before
 constexpr int kLongestRounds = 2;
 
@@ -207,10 +203,6 @@ class Trial {
     return reinterpret_cast<void*>(address.value);
   }
 
-  static int calls_of(Operation operation, Bytes message) {
-    const bool rooted = operation == Operation::reduce || operation == Operation::broadcast;
-    return message > (rooted ? kFewOfRooted : kFew) ? kLongCalls : kShortCalls;
-  }
   [[nodiscard]] Timed enqueue(const Kind& kind, Bytes message) {
     const Call call = call_of(kind, message);
     const auto by_nccl = [&] { by_real(call); };
@@ -219,7 +211,9 @@ class Trial {
     if (!is_longest) by_nccl(), by_us();
     Timed timed{.of = class_of(call),
                 .message = message,
-                .calls = is_longest ? 1 : calls_of(kind.operation, message),
+                .calls = is_longest       ? 1
+                         : message > kFew ? kLongCalls
+                                          : kShortCalls,
                 .real = {},
                 .ours = {}};
     for (int round = 0; round < (is_longest ? kLongestRounds : kRounds); ++round) {
