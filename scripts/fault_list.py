@@ -72,7 +72,8 @@ def planted_text(text: str, faults: Sequence[tuple[int, Fault]]) -> str:
         occurrences = text.count(fault.old)
         if occurrences != 1:
             raise FaultError(f"{fault.name}: its text occurs {occurrences} times in {fault.file}")
-        if not _is_whole(fault):
+        before = text[: text.index(fault.old)]
+        if not _is_whole(fault) or before.endswith((".", "->", "::")):
             raise FaultError(f"{fault.name}: its text is neither an expression nor a statement")
         text = text.replace(fault.old, _replacement(number, fault))
     if faults[0][1].is_python:

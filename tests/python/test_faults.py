@@ -88,6 +88,14 @@ def test_text_that_is_no_whole_statement_is_refused(old: str) -> None:
         planted(fault, f"{old}\n")
 
 
+@pytest.mark.parametrize("before", ["driver.", "driver->", "sim::"])
+def test_text_that_begins_behind_a_name_is_refused(before: str) -> None:
+    fault = Fault("K1", "src/kernels/sum.cc", old="wait(a);", new="", harm="the same")
+
+    with pytest.raises(FaultError, match="K1: its text is neither an expression nor a statement"):
+        planted(fault, f"{before}wait(a);\n")
+
+
 def test_all_faults_that_do_not_fit_are_named() -> None:
     with pytest.raises(FaultError, match=r"K1.*\nK2"):
         planted_files({}, [SUM, replace(SUM, name="K2", file="src/other.cc")])
