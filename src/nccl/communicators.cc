@@ -55,7 +55,13 @@ void Communicators::complain(const std::string& why) noexcept {
 // A thread asks for the same one again and again: then it does not take the lock that threads of
 // other GPUs take, too.
 std::shared_ptr<const KnownCommunicator> Communicators::find(Comm comm) const {
+  thread_local bool is_over = false;  // in destructors that run after the thread's objects are gone
   struct Last {
+    Last() = default;
+    Last(const Last&) = delete;
+    Last& operator=(const Last&) = delete;
+    ~Last() { is_over = true; }
+
     const Communicators* among = nullptr;
     std::uint64_t changes = 0;
     Comm comm = nullptr;
@@ -63,12 +69,15 @@ std::shared_ptr<const KnownCommunicator> Communicators::find(Comm comm) const {
   };
   thread_local Last last;
   const std::uint64_t changes = changes_.load(std::memory_order_acquire);
-  if (last.among == this && last.changes == changes && last.comm == comm)
+  if (!is_over && last.among == this && last.changes == changes && last.comm == comm)
     if (auto found = last.found.lock()) return found;
   const std::shared_lock lock(mutex_);
   const auto found = known_.find(comm);
   if (found == known_.end()) return nullptr;
-  last = {this, changes, comm, found->second};
+  if (!is_over) {
+    last.among = this, last.changes = changes, last.comm = comm;
+    last.found = found->second;
+  }
   return found->second;
 }
 

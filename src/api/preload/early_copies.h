@@ -1,8 +1,8 @@
 #pragma once
 // Copies that went as they were because there was no session yet.
 //
-// A program may issue all copies of a second before the session is there: nvbandwidth's twenty of
-// 512 MiB came 3 ms too early. They tell what is to be prepared as well as later ones do.
+// A program may issue all copies of a second before the session is there, as nvbandwidth does with
+// its first twenty of 512 MiB. They tell what is to be prepared as well as later ones do.
 
 #include <cstddef>
 #include <vector>

@@ -57,7 +57,8 @@ class RecentOutcomes {
     return std::nullopt;
   }
 
-  /// True if the next copy like this one is the driver's whatever an answer would be. No use.
+  /// True if the driver makes the next copy like this one, whatever is found out about it. This
+  /// does not count as a use.
   template <class Now>
   [[nodiscard]] bool goes_first(const ProgramCopy& copy, const Now& now) {
     const std::scoped_lock lock(mutex_);

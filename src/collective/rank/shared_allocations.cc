@@ -47,7 +47,8 @@ SharedAllocations::Allocations::iterator SharedAllocations::look_up(Address addr
   if (known != own_.end() && known->second.id == id) return known;
   if (known != own_.end()) forget(known);
   const auto memory = id == 0 ? std::nullopt : driver_.find_memory(address);
-  const bool is_own = memory && memory->kind == MemoryKind::device && memory->place == gpu_;
+  const bool is_own = memory && memory->kind == MemoryKind::device && memory->place == gpu_ &&
+                      memory->size.value >> kOffsetBits == 0;  // else its end is not known
   return is_own ? add(memory->base, {.id = id, .size = memory->size})
                 : add(address, {.id = id, .size = Bytes{1}, .is_private = true});
 }

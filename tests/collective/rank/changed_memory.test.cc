@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -101,6 +103,27 @@ TEST(PeerRegistration, AsksSeldomAboutMemoryThatCannotBeShared) {
   for (int i = 0; i < kCalls; ++i) EXPECT_FALSE(open.lookup_all({memory}, {}, false));
   EXPECT_EQ(others.poll().size(), 1U);
   driver.free(memory);
+}
+
+// What lies behind it is an allocation of its own.
+TEST(PeerRegistration, DoesNotShareMemoryOfWhichTheEndIsNotKnown) {
+  sim::SimDriver simulated(load_machine("h200x4"));
+  ChangingMemory driver(simulated);
+  const PlaceId gpu = first_gpus(simulated.machine(), 1).front();
+  const Address one = driver.allocate(gpu, 1_MiB), other = driver.allocate(gpu, 1_MiB);
+  const auto [endless, behind] = std::minmax(one, other);
+  driver.begin = endless;
+  driver.size = Bytes{std::numeric_limits<std::uint64_t>::max() - endless.value};
+  OpenEnds shared;
+  HandleBoard others = shared.notices_of(1);
+  PeerRegistration open(driver, gpu, 0, shared.notices_of(0), shared.offers_of(0));
+
+  for (int i = 0; i < 8; ++i)
+    for (const Address memory : {endless, behind})
+      EXPECT_FALSE(open.lookup_all({memory}, {}, false));
+
+  EXPECT_EQ(others.poll().size(), 1U);
+  driver.free(endless), driver.free(behind);
 }
 
 /// Two ranks, each with memory that the other one imports once it has been used a few times.
