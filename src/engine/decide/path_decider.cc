@@ -22,6 +22,19 @@ bool goes_by_host(const Machine& machine, const Plan& plan) {
   });
 }
 
+// Returns whether that changes what is asked for.
+bool add_contention(PlanRequest& request, const Contention& contention, bool forced) {
+  PlanOptions& options = request.options;
+  const BothWays both_ways = forced ? options.both_ways : contention.both_ways;
+  if (contention.load.empty() && options.both_ways == both_ways &&
+      options.followers_unknown == contention.followers_unknown)
+    return false;
+  request.concurrent = contention.load;
+  options.both_ways = both_ways;
+  options.followers_unknown = contention.followers_unknown;
+  return true;
+}
+
 }  // namespace
 
 PathDecider::PathDecider(Driver& driver, const Machine& machine, const Settings& settings,
@@ -37,8 +50,10 @@ PathDecider::PathDecider(Driver& driver, const Machine& machine, const Settings&
                        static_cast<std::size_t>(settings.plan_cache)) {}
 
 void PathDecider::decide(Decision& decision) {
-  if (decision.call.cautious) plan_alone(decision);
-  if (!decision.call.cautious || decision.means == Method::paths) decide_beside_others(decision);
+  std::optional<Asked> alone;
+  if (decision.call.cautious) alone = plan_alone(decision);
+  if (!decision.call.cautious || decision.means == Method::paths)
+    decide_beside_others(decision, std::move(alone));
   if (decision.means == Method::paths && plans_.reads_peer(decision.call, decision.ends) &&
       goes_by_host(machine_, *decision.plan))
     leave_hosts_out(decision);
@@ -68,10 +83,10 @@ void PathDecider::query_contention(Decision& decision, PlaceId source, PlaceId d
       load_.contention_of({call.stream, source, destination, call.bytes}, *decision.time, depth);
 }
 
-void PathDecider::plan_alone(Decision& decision) {
+PathDecider::Asked PathDecider::plan_alone(Decision& decision) {
   const CopyCall& call = decision.call;
   const CopyEnds& ends = decision.ends;
-  const PlanRequest request = plans_.request_for(call, ends);
+  PlanRequest request = plans_.request_for(call, ends);
   decision.plan = plans_.find(request);
   if (!decision.plan) {
     decision.obstacle = FallbackReason::preparing;
@@ -83,12 +98,17 @@ void PathDecider::plan_alone(Decision& decision) {
   }
   if (decision.stays_native && !is_brief(*decision.plan))
     query_contention(decision, ends.source, ends.destination);
+  return {std::move(request), decision.plan};
 }
 
 void PathDecider::decide_beside_others(Decision& decision) {
+  decide_beside_others(decision, std::nullopt);
+}
+
+void PathDecider::decide_beside_others(Decision& decision, std::optional<Asked> alone) {
   query_contention(decision, decision.ends.source, decision.ends.destination);
   const FallbackReason obstacle = use_joint_plan(decision);
-  if (!decision.is_of_set()) plan_by_itself(decision);
+  if (!decision.is_of_set()) plan_by_itself(decision, std::move(alone));
   if (decision.obstacle == FallbackReason::none) decision.obstacle = obstacle;
   const bool native = !decision.plan || decision.plan->executor() == Executor::native;
   decision.means = native ? Method::native : Method::paths;
@@ -129,8 +149,7 @@ JointPlanPointer PathDecider::joint_plan_of(const RecurringSet& set, Executor ex
 }
 
 // Instead of a graph that does not pay yet, the best plan that needs none.
-void PathDecider::plan_for_now(Decision& decision, PlanRequest request) {
-  decision.plan = plans_.find(request);
+void PathDecider::avoid_graph_for_now(Decision& decision, PlanRequest request) {
   if (!decision.plan || decision.plan->executor() != Executor::graph || request.options.executor)
     return;
   GraphWish& wish = graph_amortizer_.of(*decision.plan, decision.call.stream);
@@ -142,17 +161,15 @@ void PathDecider::plan_for_now(Decision& decision, PlanRequest request) {
   decision.until_graph = true;
 }
 
-void PathDecider::plan_by_itself(Decision& decision) {
+void PathDecider::plan_by_itself(Decision& decision, std::optional<Asked> alone) {
   const CopyCall& call = decision.call;
-  const CopyEnds& ends = decision.ends;
-  const Contention& contention = decision.contention;
-  PlanRequest request = plans_.request_for(call, ends);
-  request.concurrent = contention.load;
+  if (!alone) alone = Asked{plans_.request_for(call, decision.ends)};
+  PlanRequest& request = alone->request;
   const bool forced = call.options.forced();
-  if (!forced) request.options.both_ways = contention.both_ways;
-  request.options.followers_unknown = contention.followers_unknown;
-  plan_for_now(decision, request);
-  if (!decision.plan && !plans_.reads_peer(call, ends))
+  const bool is_changed = add_contention(request, decision.contention, forced);
+  decision.plan = is_changed || !alone->plan ? plans_.find(request) : alone->plan;
+  avoid_graph_for_now(decision, request);
+  if (!decision.plan && !plans_.reads_peer(call, decision.ends))
     preparer_.prepare_once_planned(call, request);
   if (decision.plan && yields_to_other_processes(decision) && !forced) {
     request.options.executor = Executor::native;

@@ -39,9 +39,16 @@ class PathDecider {
   [[nodiscard]] std::optional<Decision> over_ready_relays(const Decision& decision);
 
  private:
-  void plan_alone(Decision& decision);
-  void plan_by_itself(Decision& decision);
-  void plan_for_now(Decision& decision, PlanRequest request);
+  /// A request, and the plan that was found for it; null if that was not asked yet.
+  struct Asked {
+    PlanRequest request;
+    PlanPointer plan = nullptr;
+  };
+
+  Asked plan_alone(Decision& decision);
+  void decide_beside_others(Decision& decision, std::optional<Asked> alone);
+  void plan_by_itself(Decision& decision, std::optional<Asked> alone);
+  void avoid_graph_for_now(Decision& decision, PlanRequest request);
   [[nodiscard]] FallbackReason use_joint_plan(Decision& decision);
   [[nodiscard]] JointPlanPointer joint_plan_of(const RecurringSet& set, Executor executor);
   [[nodiscard]] bool yields_to_other_processes(const Decision& decision) const;
