@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "support/bytes.h"
@@ -28,7 +29,7 @@ TEST_P(Counts, CopyEveryByteOfEverySize) {
     const Contents source = pattern(size, size);
     Contents destination(size + 2, 7);
 
-    const auto ticket = threads.start(address_of(destination) + 1_B, address_of(source), {size});
+    const auto ticket = threads.start({address_of(destination) + 1_B, address_of(source), {size}});
     threads.finish();
 
     EXPECT_TRUE(threads.is_done(ticket));
@@ -36,6 +37,28 @@ TEST_P(Counts, CopyEveryByteOfEverySize) {
     EXPECT_EQ(destination.back(), 7);
     EXPECT_TRUE(same_bytes({destination.begin() + 1, destination.end() - 1}, source));
   }
+}
+
+TEST_P(Counts, CopyEveryBytePastTheCachesFromAnyAddressToAny) {
+  CopyThreads threads(GetParam());
+  const Contents source = pattern(300000, 9);
+  for (const std::uint64_t to : {0UL, 1UL, 16UL, 63UL, 64UL})
+    for (const std::uint64_t from : {0UL, 1UL, 17UL})
+      for (const std::uint64_t size : {1UL, 62UL, 64UL, 65UL, 129UL, 200001UL}) {
+        Contents destination(size + 129, 7);
+
+        const auto ticket = threads.start({address_of(destination) + Bytes{to},
+                                           address_of(source) + Bytes{from},
+                                           {size},
+                                           Stores::past_caches});
+        threads.finish();
+
+        EXPECT_TRUE(threads.is_done(ticket));
+        Contents expected(destination.size(), 7);
+        std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(from), size,
+                    expected.begin() + static_cast<std::ptrdiff_t>(to));
+        EXPECT_TRUE(same_bytes(destination, expected)) << to << ' ' << from << ' ' << size;
+      }
 }
 
 TEST_P(Counts, CopiesMayWaitInLine) {
@@ -46,7 +69,7 @@ TEST_P(Counts, CopiesMayWaitInLine) {
 
   for (const Contents& destination : destinations)
     tickets.push_back(
-        threads.start(address_of(destination), address_of(source), Bytes{source.size()}));
+        threads.start({address_of(destination), address_of(source), {source.size()}}));
 
   for (std::size_t i = 0; i < tickets.size(); ++i) {
     while (!threads.is_done(tickets[i]))
@@ -61,7 +84,7 @@ TEST_P(Counts, WhatWasStartedIsFinishedAtTheEnd) {
 
   {
     CopyThreads threads(GetParam());
-    (void)threads.start(address_of(destination), address_of(source), Bytes{source.size()});
+    (void)threads.start({address_of(destination), address_of(source), {source.size()}});
   }
 
   EXPECT_TRUE(same_bytes(destination, source));
@@ -76,7 +99,7 @@ TEST_P(Counts, SleepingThreadsWakeUp) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 
     const auto ticket =
-        threads.start(address_of(destination), address_of(source), Bytes{source.size()});
+        threads.start({address_of(destination), address_of(source), {source.size()}});
     if (GetParam() == 1) threads.finish();
     while (!threads.is_done(ticket)) std::this_thread::yield();
 
@@ -93,7 +116,7 @@ TEST(CopyThreads, MayBeAskedByManyAtOnce) {
       for (int round = 0; round < 20; ++round) {
         Contents destination(source.size());
         const auto ticket =
-            threads.start(address_of(destination), address_of(source), Bytes{source.size()});
+            threads.start({address_of(destination), address_of(source), {source.size()}});
         while (!threads.is_done(ticket)) threads.help();
         EXPECT_TRUE(same_bytes(destination, source));
       }
@@ -107,7 +130,7 @@ TEST(CopyThreads, GoQuietlyInAForkedChild) {
   auto* threads = new CopyThreads(3);
   const Contents source = pattern(1 << 20, 4);
   Contents destination(source.size());
-  (void)threads->start(address_of(destination), address_of(source), Bytes{source.size()});
+  (void)threads->start({address_of(destination), address_of(source), {source.size()}});
   threads->finish();
 
   const pid_t child = fork();

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -16,6 +15,8 @@
 #include <vector>
 
 #include "core/signals.h"
+#include "engine/pageable/copy_queue.h"
+#include "engine/pageable/streamed_copy.h"
 
 namespace polypath::engine {
 namespace {
@@ -31,80 +32,54 @@ constexpr Bytes kPage = 4_KiB;
 // than the gaps between the windows of one message.
 constexpr std::chrono::microseconds kSpinTime{200};
 
-struct Piece {
-  CopyThreads::Ticket ticket;
-  Address destination;
-  Address source;
-  Bytes bytes;
-};
-
 }  // namespace
 
 struct CopyThreads::State {
-  struct Copy {
-    Address destination;
-    Address source;
-    Bytes bytes;
-    Bytes piece;  ///< how much a thread takes at a time
-    Bytes taken;
-    Bytes done;
-  };
-
-  std::mutex mutex;
+  CopyQueue queue;
+  std::mutex adding;  ///< held by the one thread that adds to the queue
+  std::mutex mutex;   ///< held by a thread that falls asleep, or wakes the others
   std::condition_variable more;
-  std::deque<Copy> copies;  ///< from the oldest that is not done on
-  Ticket first = 0;         ///< of the oldest
-  bool closing = false;
-  std::atomic<std::uint64_t> untaken{0};  ///< bytes; changed under the mutex, read without it too
-  std::atomic<std::uint64_t> active{1};   ///< threads that work, with the one that helps
-  CpuSet cpus;                            ///< that they follow
+  std::atomic<int> asleep{0};
+  std::atomic<bool> closing{false};
+  std::atomic<std::uint64_t> active{1};  ///< threads that work, with the one that helps
+  CpuSet cpus;                           ///< that they follow
   std::vector<std::thread> threads;
 
-  std::optional<Piece> take();
-  void note_done(const Piece& piece);
   bool copy_piece();
   bool wait_for_more(std::uint64_t number);
   void work(std::uint64_t number);
+  void wake();
 };
 
-std::optional<Piece> CopyThreads::State::take() {
-  const std::scoped_lock lock(mutex);
-  for (std::size_t i = 0; i < copies.size(); ++i) {
-    Copy& copy = copies[i];
-    if (copy.taken == copy.bytes) continue;
-    const Bytes bytes = std::min(copy.piece, copy.bytes - copy.taken);
-    const Piece piece{first + i, copy.destination + copy.taken, copy.source + copy.taken, bytes};
-    copy.taken += bytes;
-    untaken -= bytes.value;
-    return piece;
-  }
-  return std::nullopt;
-}
-
-void CopyThreads::State::note_done(const Piece& piece) {
-  const std::scoped_lock lock(mutex);
-  copies[piece.ticket - first].done += piece.bytes;
-  for (; !copies.empty() && copies.front().done == copies.front().bytes; ++first)
-    copies.pop_front();
-}
-
 bool CopyThreads::State::copy_piece() {
-  const std::optional<Piece> piece = take();
+  const std::optional<CopyQueue::Piece> piece = queue.take();
   if (!piece) return false;
-  std::memcpy(reinterpret_cast<void*>(piece->destination.value),
-              reinterpret_cast<const void*>(piece->source.value), piece->bytes.value);
-  note_done(*piece);
+  const MemoryCopy& copy = piece->copy;
+  auto* const to = reinterpret_cast<std::byte*>(copy.destination.value);
+  const auto* const from = reinterpret_cast<const std::byte*>(copy.source.value);
+  if (copy.stores == Stores::past_caches) copy_past_caches(to, from, copy.bytes.value);
+  else std::memcpy(to, from, copy.bytes.value);
+  queue.note_done(*piece);
   return true;
 }
 
-// False if nothing will come any more.
+// False if nothing will come any more. A thread counts as asleep before it looks for the last time,
+// and the adding thread looks for sleepers after it has added: one of the two sees the other.
 bool CopyThreads::State::wait_for_more(std::uint64_t number) {
+  const auto has_work = [&] { return number < active && queue.has_untaken(); };
   const auto until = std::chrono::steady_clock::now() + kSpinTime;
-  while (untaken == 0 && number < active && std::chrono::steady_clock::now() < until)
-    std::this_thread::yield();
+  while (!has_work() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
   std::unique_lock lock(mutex);
-  more.wait(lock, [&] { return closing || (untaken > 0 && number < active); });
-  return untaken > 0 && number < active;
+  ++asleep;
+  more.wait(lock, [&] { return closing || has_work(); });
+  --asleep;
+  return has_work();
+}
+
+void CopyThreads::State::wake() {
+  if (asleep == 0) return;
+  { const std::scoped_lock lock(mutex); }
+  more.notify_all();
 }
 
 void CopyThreads::State::work(std::uint64_t number) {
@@ -133,11 +108,8 @@ CopyThreads::~CopyThreads() {
     (void)state_.release();
     return;
   }
-  {
-    const std::scoped_lock lock(state_->mutex);
-    state_->closing = true;
-  }
-  state_->more.notify_all();
+  state_->closing = true;
+  state_->wake();
   while (help()) {
   }
   for (std::thread& thread : state_->threads) thread.join();
@@ -148,44 +120,30 @@ void CopyThreads::follow(const CpuSet& cpus) {
   state_->cpus = cpus;
   for (std::thread& thread : state_->threads) cpus.bind(thread.native_handle());
   const std::uint64_t all = state_->threads.size() + 1;
-  {
-    const std::scoped_lock lock(state_->mutex);
-    state_->active = std::min<std::uint64_t>(all, static_cast<std::uint64_t>(cpus.threads()));
-  }
-  state_->more.notify_all();
+  state_->active = std::min<std::uint64_t>(all, static_cast<std::uint64_t>(cpus.threads()));
+  state_->wake();
 }
 
-CopyThreads::Ticket CopyThreads::start(Address destination, Address source, Bytes bytes) {
-  const Bytes even{bytes.value / (state_->active * kPiecesPerThread) / kPage.value * kPage.value};
+CopyThreads::Ticket CopyThreads::start(const MemoryCopy& copy) {
+  const Bytes even{copy.bytes.value / (state_->active * kPiecesPerThread) / kPage.value *
+                   kPage.value};
   const Bytes piece = std::clamp(even, kLeastThreadPiece, kLargestThreadPiece);
-  Ticket ticket = 0;
-  {
-    const std::scoped_lock lock(state_->mutex);
-    ticket = state_->first + state_->copies.size();
-    state_->copies.push_back({destination, source, bytes, piece, {}, {}});
-    state_->untaken += bytes.value;
-  }
-  state_->more.notify_all();
-  return ticket;
+  const std::scoped_lock lock(state_->adding);
+  std::optional<Ticket> ticket;
+  while (!(ticket = state_->queue.add(copy, piece)))
+    if (!help()) std::this_thread::yield();
+  state_->wake();
+  return *ticket;
 }
 
-bool CopyThreads::is_done(Ticket ticket) {
-  const std::scoped_lock lock(state_->mutex);
-  if (ticket < state_->first) return true;
-  const State::Copy& copy = state_->copies[ticket - state_->first];
-  return copy.done == copy.bytes;
-}
+bool CopyThreads::is_done(Ticket ticket) { return state_->queue.is_done(ticket); }
 
 bool CopyThreads::help() { return state_->copy_piece(); }
 
 void CopyThreads::finish() {
   while (help()) {
   }
-  const auto empty = [this] {
-    const std::scoped_lock lock(state_->mutex);
-    return state_->copies.empty();
-  };
-  while (!empty()) std::this_thread::yield();
+  while (!state_->queue.is_all_done()) std::this_thread::yield();
 }
 
 }  // namespace polypath::engine

@@ -2,12 +2,12 @@
 // Threads that copy ordinary memory side by side: one thread reaches a small part of what the
 // memory can do.
 
-#include <cstdint>
 #include <memory>
 
 #include "core/cpus.h"
 #include "core/units.h"
 #include "driver/driver.h"
+#include "engine/pageable/copy_queue.h"
 
 namespace polypath::engine {
 
@@ -15,8 +15,7 @@ namespace polypath::engine {
 /// threads take one by one, so that none waits for a slower one before the last piece.
 class CopyThreads {
  public:
-  /// Names one copy.
-  using Ticket = std::uint64_t;
+  using Ticket = CopyQueue::Ticket;
 
   /// `threads` copy at once, the one that calls help() included. Where the system has no more
   /// threads to give, fewer do.
@@ -30,8 +29,8 @@ class CopyThreads {
   /// The threads use these CPUs from here on, and no more of them work than there are CPUs. Not
   /// while a copy is in progress.
   void follow(const CpuSet& cpus);
-  /// Starts a copy of at least one byte and returns at once. The memory must stay until it is done.
-  Ticket start(Address destination, Address source, Bytes bytes);
+  /// Starts a copy and returns at once. The memory must stay until it is done.
+  Ticket start(const MemoryCopy& copy);
   /// True if all bytes of the copy are there, for the calling thread to see.
   [[nodiscard]] bool is_done(Ticket ticket);
   /// Copies one piece in the calling thread; false if none is left to take.

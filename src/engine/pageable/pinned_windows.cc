@@ -21,19 +21,46 @@ Bytes round_up(Bytes bytes, Bytes unit) {
   return {(bytes.value + unit.value - 1) / unit.value * unit.value};
 }
 
+std::uint64_t units_in(Bytes largest) {
+  return std::max<std::uint64_t>(largest.value / kLeastWindow.value, 1);
+}
+
+// So that the largest window is a whole number of them.
+Bytes unit_of(Bytes largest) {
+  return round_up({(largest.value + units_in(largest) - 1) / units_in(largest)}, 512_B);
+}
+
 }  // namespace
 
-PinnedWindows::PinnedWindows(Driver& used_driver, PlaceId host, Bytes each, int count)
-    : driver(used_driver),
-      window(each),
-      base(used_driver.allocate(host, each * static_cast<std::uint64_t>(count))) {
-  for (int i = 0; i < count; ++i)
-    windows.push_back(
-        std::make_unique<PinnedWindow>(driver, base + each * static_cast<std::uint64_t>(i)));
+PinnedWindows::PinnedWindows(Driver& used_driver, PlaceId host, Bytes largest, int count)
+    : driver(used_driver), window(largest), unit(unit_of(largest)) {
+  const std::uint64_t all = units_in(largest) * static_cast<std::uint64_t>(count);
+  base = driver.allocate(host, unit * all);
+  for (std::uint64_t i = 0; i < all; ++i)
+    units.push_back(std::make_unique<PinnedUnit>(driver, base + unit * i));
 }
 
 PinnedWindows::~PinnedWindows() {
   if (!lost) ignore_errors([&] { driver.free(base); });
+}
+
+EqualWindows::EqualWindows(PinnedWindows& memory, Bytes window)
+    : memory_(memory), units_each_((window.value + memory.unit.value - 1) / memory.unit.value) {}
+
+void EqualWindows::note_sent(std::size_t window, EventHandle event) {
+  for (std::size_t i = 0; i < units_each_; ++i)
+    memory_.units[window * units_each_ + i]->pending = event;
+}
+
+// An event of another message may have been recorded again since, behind later work: then the units
+// that it was recorded for are idle later than they could be.
+bool EqualWindows::is_idle(std::size_t window) {
+  for (std::size_t i = 0; i < units_each_; ++i) {
+    EventHandle& pending = memory_.units[window * units_each_ + i]->pending;
+    if (pending.value != 0 && !memory_.driver.is_done(pending)) return false;
+    pending = {};
+  }
+  return true;
 }
 
 Bytes bytes_of_window(Bytes bytes, Bytes most) {
@@ -48,9 +75,8 @@ Bytes bytes_of_window(Bytes bytes, Bytes most) {
 WindowsByHost::~WindowsByHost() {
   for (auto& [host, rings] : windows_)
     for (const auto& ring : rings)
-      for (const auto& window : ring->windows)
-        if (window->pending.value != 0 &&
-            !ignore_errors([&] { driver_.synchronize(window->pending); }))
+      for (const auto& unit : ring->units)
+        if (unit->pending.value != 0 && !ignore_errors([&] { driver_.synchronize(unit->pending); }))
           ring->lost = true;
 }
 

@@ -1,5 +1,9 @@
 #pragma once
 // The pinned memory that copies of pageable memory pass through, by the host that it lies at.
+//
+// A message uses windows of a size that fits it, as many as the memory has room for: the more, the
+// less it matters when a thread sees that one of them is filled, or has been sent. Messages of
+// different sizes follow each other through the same memory, so it is accounted for in units.
 
 #include <map>
 #include <memory>
@@ -13,13 +17,13 @@
 
 namespace polypath::engine {
 
-/// The piece of pinned memory that a part of a message passes through.
-struct PinnedWindow {
-  PinnedWindow(Driver& driver, Address address) : base(address), done(driver) {}
+/// The least pinned memory that is accounted for by itself.
+struct PinnedUnit {
+  PinnedUnit(Driver& driver, Address address) : base(address), done(driver) {}
 
   Address base;
-  EventSet done;        ///< the transfer from or into it has finished
-  EventHandle pending;  ///< of `done`, where that is not known yet
+  EventSet done;        ///< the transfer from or into a window that begins here has finished
+  EventHandle pending;  ///< of the window that it was last part of, where that is not known yet
 };
 
 /// All windows at one host place: one allocation.
@@ -30,10 +34,37 @@ struct PinnedWindows {
   ~PinnedWindows();
 
   Driver& driver;
-  Bytes window;  ///< the bytes of each
+  Bytes window;  ///< the bytes of the largest
+  Bytes unit;
   Address base;
-  std::vector<std::unique_ptr<PinnedWindow>> windows;
+  std::vector<std::unique_ptr<PinnedUnit>> units;
   bool lost = false;  ///< work that uses them may be queued, but cannot be waited for: keep off
+};
+
+/// That memory in windows of one size.
+class EqualWindows {
+ public:
+  /// `window` is at most that of the largest.
+  EqualWindows(PinnedWindows& memory, Bytes window);
+
+  [[nodiscard]] std::size_t count() const { return memory_.units.size() / units_each_; }
+  [[nodiscard]] Address base(std::size_t window) const { return first_of(window).base; }
+  /// The event to be recorded behind a transfer of the window.
+  [[nodiscard]] EventSet& done(std::size_t window) const { return first_of(window).done; }
+  /// A transfer that uses the window is queued, with that event behind it.
+  void note_sent(std::size_t window, EventHandle event);
+  /// True if no transfer uses it any more.
+  [[nodiscard]] bool is_idle(std::size_t window);
+  /// The event of the transfer that was last seen to use it; zero: none.
+  [[nodiscard]] EventHandle pending(std::size_t window) const { return first_of(window).pending; }
+
+ private:
+  [[nodiscard]] PinnedUnit& first_of(std::size_t window) const {
+    return *memory_.units[window * units_each_];
+  }
+
+  PinnedWindows& memory_;
+  std::size_t units_each_;
 };
 
 /// Few are there soon: in a fifth of the time that all take (results/h100x2/windows.json).

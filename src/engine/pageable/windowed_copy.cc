@@ -4,9 +4,17 @@
 #include <thread>
 
 namespace polypath::engine {
+namespace {
+
+// Of 16 to 96 MiB and all the best for messages of 4 to 512 MiB, with 16 threads that have 2 MiB of
+// such a cache each (results/h200x1/pageable_windows.json).
+constexpr Bytes kLeftInCaches = 16_MiB;
+
+}  // namespace
 
 WindowedCopy::WindowedCopy(const WindowedMeans& means, const CopyCall& call, const CopyEnds& ends)
     : means_(means),
+      slots_(means.ring, means.window),
       call_(call),
       ends_(ends),
       inward_(ends.source_kind == MemoryKind::pageable),
@@ -17,13 +25,7 @@ WindowedCopy::WindowedCopy(const WindowedMeans& means, const CopyCall& call, con
 
 WindowedCopy::~WindowedCopy() { means_.threads.finish(); }
 
-PinnedWindow& WindowedCopy::slot(std::size_t window) const {
-  return *means_.ring.windows[window % means_.ring.windows.size()];
-}
-
-std::size_t WindowedCopy::slots_used() const {
-  return std::min(count_, means_.ring.windows.size());
-}
+std::size_t WindowedCopy::slots_used() const { return std::min(count_, slots_.count()); }
 
 Bytes WindowedCopy::offset_of(std::size_t window) const { return means_.window * window; }
 
@@ -40,50 +42,57 @@ CopyResult WindowedCopy::run() {
 // Creates the events now, so that a failure leaves nothing to wait for.
 void WindowedCopy::prepare() {
   for (std::size_t i = 0; i < slots_used(); ++i)
-    for (const PlaceId gpu : {gpu_, call_.stream_gpu}) (void)slot(i).done.on(gpu);
+    for (const PlaceId gpu : {gpu_, call_.stream_gpu}) (void)slots_.done(i).on(gpu);
 }
 
 void WindowedCopy::into_gpu() {
   while (sent_ < count_) {
-    const bool may_fill = copying_ < std::min(count_, sent_ + means_.ring.windows.size());
-    if (may_fill && is_idle(slot(copying_))) start_copying();
+    const bool may_fill = copying_ < std::min(count_, sent_ + slots_.count());
+    if (may_fill && slots_.is_idle(slot(copying_))) start_copying();
     else if (sent_ < copying_ && means_.threads.is_done(tickets_[sent_])) send_next();
     else pass_the_time();
   }
   // Not for the windows of other copies: their streams are no business of this one.
   for (std::size_t i = 0; i < slots_used(); ++i)
-    if (slot(i).pending.value != 0) means_.driver.wait(call_.stream, slot(i).pending);
+    if (const EventHandle pending = slots_.pending(i); pending.value != 0)
+      means_.driver.wait(call_.stream, pending);
 }
 
 void WindowedCopy::out_of_gpu() {
   std::size_t emptied = 0;
   while (emptied < count_) {
-    const bool may_send = sent_ < std::min(count_, emptied + means_.ring.windows.size());
+    const bool may_send = sent_ < std::min(count_, emptied + slots_.count());
     // Arrived windows come first: sending another window takes longer than handing one over.
-    if (copying_ < sent_ && is_idle(slot(copying_))) start_copying();
-    else if (may_send && is_idle(slot(sent_))) send_next();
+    if (copying_ < sent_ && slots_.is_idle(slot(copying_))) start_copying();
+    else if (may_send && slots_.is_idle(slot(sent_))) send_next();
     else if (emptied < copying_ && means_.threads.is_done(tickets_[emptied])) ++emptied;
     else pass_the_time();
   }
 }
 
-bool WindowedCopy::is_idle(PinnedWindow& asked) {
-  if (asked.pending.value != 0 && means_.driver.is_done(asked.pending)) asked.pending = {};
-  return asked.pending.value == 0;
+// A GPU reads slowly what lies changed in the caches of the cores. Later windows push out what was
+// written before, into the cache that all cores share, from where it is read at full speed. Nothing
+// pushes out the end of a message.
+Stores WindowedCopy::stores_for(Bytes offset) const {
+  const bool is_near_end = call_.bytes <= offset + kLeftInCaches;
+  return inward_ && is_near_end ? Stores::past_caches : Stores::in_caches;
 }
 
 // The threads fill or empty the next window.
 void WindowedCopy::start_copying() {
   const Bytes offset = offset_of(copying_);
-  const Address pinned = slot(copying_).base;
+  const Address pinned = slots_.base(slot(copying_));
   const Address to = inward_ ? pinned : call_.destination + offset;
   const Address from = inward_ ? call_.source + offset : pinned;
-  tickets_.push_back(means_.threads.start(to, from, bytes_of(copying_)));
+  tickets_.push_back(means_.threads.start({.destination = to,
+                                           .source = from,
+                                           .bytes = bytes_of(copying_),
+                                           .stores = stores_for(offset)}));
   ++copying_;
 }
 
 void WindowedCopy::send_next() {
-  PinnedWindow& used = slot(sent_);
+  const std::size_t used = slot(sent_);
   const Bytes offset = offset_of(sent_);
   CopyCall part{.destination = call_.destination,
                 .source = call_.source,
@@ -92,7 +101,7 @@ void WindowedCopy::send_next() {
                 .stream_gpu = means_.stream ? gpu_ : call_.stream_gpu,
                 .options = call_.options};
   CopyEnds ends = ends_;
-  (inward_ ? part.source : part.destination) = used.base;
+  (inward_ ? part.source : part.destination) = slots_.base(used);
   (inward_ ? ends.source_kind : ends.destination_kind) = MemoryKind::pinned;
   Address& far = inward_ ? part.destination : part.source;
   far = far + offset;
@@ -100,9 +109,9 @@ void WindowedCopy::send_next() {
                                  .ends = ends,
                                  .callers = call_.stream,
                                  .callers_gpu = call_.stream_gpu,
-                                 .done = used.done});
+                                 .done = slots_.done(used)});
   last_ = sent.result;
-  used.pending = sent.done;
+  slots_.note_sent(used, sent.done);
   ++sent_;
 }
 

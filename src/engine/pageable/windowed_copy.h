@@ -32,20 +32,21 @@ class WindowedCopy {
   CopyResult run();
 
  private:
-  [[nodiscard]] PinnedWindow& slot(std::size_t window) const;
+  /// The window of pinned memory that a window of the message passes through.
+  [[nodiscard]] std::size_t slot(std::size_t window) const { return window % slots_.count(); }
   [[nodiscard]] std::size_t slots_used() const;
   [[nodiscard]] Bytes offset_of(std::size_t window) const;
   [[nodiscard]] Bytes bytes_of(std::size_t window) const;
   void prepare();
   void into_gpu();
   void out_of_gpu();
-  /// True if no transfer uses the slot any more.
-  bool is_idle(PinnedWindow& asked);
+  [[nodiscard]] Stores stores_for(Bytes offset) const;
   void start_copying();
   void send_next();
   void pass_the_time();
 
   WindowedMeans means_;
+  EqualWindows slots_;
   const CopyCall& call_;
   const CopyEnds& ends_;
   bool inward_;  ///< into the GPU
