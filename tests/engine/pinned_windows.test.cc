@@ -73,6 +73,20 @@ TEST_F(WindowMemory, AWindowIsIdleWhenWhatUsesItIsDone) {
   EXPECT_EQ(windows.pending(0).value, 0U);
 }
 
+// To ask the driver takes longer than to copy a small part of a window.
+TEST_F(WindowMemory, TheDriverIsAskedOnceForAWindow) {
+  PinnedWindows memory(driver_, host_, 16_MiB, 3);
+  EqualWindows windows(memory, 16_MiB);
+  send(windows, 0, 16_MiB);
+  driver_.synchronize(stream_);
+  const auto before = driver_.uses(sim::Call::is_done);
+
+  EXPECT_TRUE(windows.is_idle(0));
+  EXPECT_TRUE(windows.is_idle(0));
+
+  EXPECT_EQ(driver_.uses(sim::Call::is_done), before + 1);
+}
+
 TEST_F(WindowMemory, AMessageOfAnotherSizeWaitsForAllThatLieInItsWindow) {
   PinnedWindows memory(driver_, host_, 4_MiB, 2);
   EqualWindows small(memory, 2_MiB), large(memory, 4_MiB);

@@ -52,13 +52,16 @@ void EqualWindows::note_sent(std::size_t window, EventHandle event) {
     memory_.units[window * units_each_ + i]->pending = event;
 }
 
-// An event of another message may have been recorded again since, behind later work: then the units
-// that it was recorded for are idle later than they could be.
+// To ask for an event takes microseconds, and the units of a window have one in common. An event of
+// another message may have been recorded again since, behind later work: then the units that it was
+// recorded for are idle later than they could be.
 bool EqualWindows::is_idle(std::size_t window) {
+  EventHandle known_done;
   for (std::size_t i = 0; i < units_each_; ++i) {
     EventHandle& pending = memory_.units[window * units_each_ + i]->pending;
-    if (pending.value != 0 && !memory_.driver.is_done(pending)) return false;
-    pending = {};
+    if (pending.value == 0) continue;
+    if (pending != known_done && !memory_.driver.is_done(pending)) return false;
+    known_done = std::exchange(pending, {});
   }
   return true;
 }
