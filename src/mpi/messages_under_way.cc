@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <numeric>
 
 #include "core/text.h"
 
@@ -103,6 +104,17 @@ void MessagesUnderWay::look_at_received(std::list<Message>& messages, News& news
     --received_count_;
     return true;
   });
+}
+
+std::size_t MessagesUnderWay::count() const {
+  if (!has_let_go_) return sent_.size() + received_count_;
+  const auto open_in = [](const std::list<Message>& messages) {
+    return static_cast<std::size_t>(std::count_if(
+        messages.begin(), messages.end(), [](const Message& each) { return each.rest.is_open; }));
+  };
+  return std::accumulate(
+      received_.begin(), received_.end(), open_in(sent_),
+      [&](std::size_t sum, const std::list<Message>& each) { return sum + open_in(each); });
 }
 
 void MessagesUnderWay::let_go() { has_let_go_ = true; }

@@ -15,7 +15,7 @@ MpiTransport::MpiTransport(const Library& library, Handle comm, int rank, int si
 
 // MPI reads and writes what it has to the end.
 MpiTransport::~MpiTransport() {
-  if (is_busy() || (aborted_ && !has_told_)) (void)in_mpi_.release();
+  if (!in_mpi_->is_empty() || (aborted_ && !has_told_)) (void)in_mpi_.release();
 }
 
 void MpiTransport::check_aborted() const {

@@ -64,6 +64,9 @@ class Transport {
   /// that it has ended, a second after its connection was closed without a message, because it may
   /// have done its part. None if no problem is known.
   virtual std::optional<Error> failure() = 0;
+  /// True while memory of messages is in use in spite of an abort, by the library that carries
+  /// them. May be asked again and again: it makes progress.
+  virtual bool is_busy() { return false; }
 
  private:
   virtual MessageNumber start_sending(int to, std::uint32_t tag,
