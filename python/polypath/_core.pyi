@@ -333,6 +333,16 @@ class MpiMessages(OwnMessages):
     def end() -> None:
         """MPI is about to end: nothing calls it any more."""
 
+class CalledMessages(OwnMessages):
+    """Those of functions that wait."""
+
+    def __init__(self, carrier: str, make: Callable[[], object]) -> None:
+        """
+        Use what `make` returns: send(to, lane, memory), receive(from, lane, memory), stop().
+
+        Each waits until it is done, in threads of their own for each rank, lane and direction.
+        """
+
 class PersistentCall:
     """What one rank asks for, and where its memory is; to be run often."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import sys
 from typing import Any
 
-from polypath._core import Error, MpiMessages, OwnMessages
+from polypath._core import CalledMessages, Error, MpiMessages, OwnMessages
+
+FOREVER = datetime.timedelta(days=365)
 
 
 def messages_of_mpi(comm: Any) -> OwnMessages:
@@ -36,3 +39,48 @@ def _watch_end(mpi: Any) -> None:
     """Let nothing call MPI any more when it begins to end, which deletes this first."""
     keyval = mpi.Comm.Create_keyval(delete_fn=lambda *_: MpiMessages.end())
     mpi.COMM_SELF.Set_attr(keyval, True)
+
+
+def messages_of_torch(distributed: Any, group: Any) -> OwnMessages:
+    """Return those of a group of torch.distributed that has Gloo for memory of the host."""
+    config = getattr(distributed, "get_backend_config", lambda _: "")(group)
+    devices = dict(each.split(":", 1) for each in str(config).split(",") if ":" in each)
+    if devices.get("cpu") != "gloo":
+        return OwnMessages("the group has no Gloo for memory of the host")
+
+    def make() -> TorchCalls:
+        ranks = distributed.get_process_group_ranks(group or distributed.group.WORLD)
+        part = distributed.new_group(
+            ranks, timeout=FOREVER, backend="gloo", use_local_synchronization=True
+        )
+        return TorchCalls(part)
+
+    return CalledMessages("torch", make)
+
+
+class TorchCalls:
+    """Calls of a group's own send and receive, which nothing else uses."""
+
+    def __init__(self, group: Any) -> None:
+        self._group, self._torch = group, sys.modules["torch"]
+
+    def send(self, to: int, lane: int, memory: memoryview) -> None:
+        """Wait until it is sent."""
+        self._group.send([self._tensor(memory)], to, lane).wait()
+
+    def receive(self, source: int, lane: int, memory: memoryview) -> None:
+        """Wait until it has come."""
+        self._group.recv([self._tensor(memory)], source, lane).wait()
+
+    def stop(self) -> None:
+        """End all calls that wait: a wait that Gloo gives up ends the group's connections."""
+        other = 1 if self._group.rank() == 0 else 0
+        memory, unused_lane = memoryview(bytearray(1)), 9
+        try:
+            work = self._group.recv([self._tensor(memory)], other, unused_lane)
+            work.wait(datetime.timedelta(milliseconds=1))
+        except RuntimeError:
+            pass
+
+    def _tensor(self, memory: memoryview) -> Any:
+        return self._torch.frombuffer(memory, dtype=self._torch.uint8)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from polypath._core import Context, OwnMessages, RankPlace
 from polypath.devices import CURRENT, gpu_of_device
-from polypath.own_messages import messages_of_mpi
+from polypath.own_messages import messages_of_mpi, messages_of_torch
 
 AllGather = Callable[[bytes], Iterable[bytes]]  # the bytes of all ranks, for this one's
 
@@ -40,7 +40,8 @@ def rounds_of_torch(group: Any) -> Rounds:
         return _all_gather_of(distributed, part)
 
     rank, size = distributed.get_rank(group), distributed.get_world_size(group)
-    return Rounds(_all_gather_of(distributed, group), split, rank, size)
+    messages = messages_of_torch(distributed, group)
+    return Rounds(_all_gather_of(distributed, group), split, rank, size, messages)
 
 
 def _all_gather_of(distributed: Any, group: Any) -> AllGather:

@@ -36,4 +36,15 @@ auto ask_python(Call call) {
   }
 }
 
+/// A Python exception becomes an error of nothing but its text.
+template <class Call>
+void call_python(Call call) {
+  const nanobind::gil_scoped_acquire locked;
+  try {
+    call();
+  } catch (const nanobind::python_error& error) {
+    throw Error(ErrorCode::communicator, nanobind::str(error.value()).c_str());
+  }
+}
+
 }  // namespace polypath::python

@@ -9,6 +9,7 @@
 
 #include "api/python/ask_python.h"
 #include "api/python/bindings.h"
+#include "api/python/called_messages.h"
 #include "api/python/closing.h"
 #include "api/python/collective_rank.h"
 #include "api/python/ctrl_c.h"
@@ -191,6 +192,13 @@ void bind_messages(nb::module_& module) {
            "all ranks.")
       .def_static("end", &MpiMessages::end, nb::call_guard<nb::gil_scoped_release>(),
                   "MPI is about to end: nothing calls it any more.");
+  nb::class_<CalledMessages, OwnMessages>(module, "CalledMessages", "Those of functions that wait.")
+      .def(nb::init<std::string, nb::object>(), "carrier"_a, "make"_a,
+           nb::sig("def __init__(self, carrier: str, make: collections.abc.Callable[[], object]) "
+                   "-> None"),
+           R"(Use what `make` returns: send(to, lane, memory), receive(from, lane, memory), stop().
+
+Each waits until it is done, in threads of their own for each rank, lane and direction.)");
 }
 
 void bind_call(nb::module_& module) {

@@ -84,7 +84,7 @@ class CollectiveRank {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const std::string& gpu() const { return gpu_; }
-  /// What carries messages between nodes: "tcp" or "mpi"; empty on one node.
+  /// What carries messages between nodes: "tcp", "mpi" or "torch"; empty on one.
   [[nodiscard]] const std::string& carrier() const { return carrier_; }
 
  private:
