@@ -53,6 +53,11 @@ void ThreadedTransport::progress() {
   life_->attempt([this] { messages_.progress(); });
 }
 
+void ThreadedTransport::name_nodes(const Nodes& nodes) {
+  Transport::name_nodes(nodes);
+  messages_.name_nodes(nodes);
+}
+
 bool ThreadedTransport::test(MessageNumber message) {
   progress();
   if (messages_.test(message)) return true;

@@ -47,6 +47,7 @@ class ThreadedTransport final : public Transport {
   /// The others are told that this rank ends, if it has not ended well.
   ~ThreadedTransport() override;
 
+  void name_nodes(const Nodes& nodes) override;
   bool test(MessageNumber message) override;
   void abort(const std::string& why, ErrorCode code) override;
   void finish() override { is_finished_ = true; }

@@ -17,13 +17,16 @@ pytestmark = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="P
 STANDIN = Path(polypath.__file__).parent / "standin"
 PROGRAM = Path(__file__).parent / "torch_ranks.py"
 LONGEST = 100  # seconds
+SECONDS = "5"  # until a rank that is silent is an error
 
 
-def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
-    """Run all ranks; return the status, output and errors of each."""
+def ended(
+    folder: Path, size: int, end: str, awaited: int | None = None
+) -> list[tuple[int, str, str]]:
+    """Run all ranks; return the status, output and errors of the first ones, by default of all."""
     environment = {
         **os.environ, "LD_LIBRARY_PATH": str(STANDIN), "STANDIN_MACHINE": "h200x8",
-        "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1",
+        "STANDIN_CHAOS": "7", "STANDIN_STRICT": "1", "POLYPATH_COMMUNICATOR_TIMEOUT": SECONDS,
     }  # fmt: skip
     processes = [
         subprocess.Popen(
@@ -33,7 +36,7 @@ def ended(folder: Path, size: int, end: str) -> list[tuple[int, str, str]]:
         for rank in range(size)
     ]  # fmt: skip
     try:
-        said = [process.communicate(timeout=LONGEST) for process in processes]
+        said = [each.communicate(timeout=LONGEST) for each in processes[:awaited]]
     finally:
         for process in processes:
             process.kill()
@@ -56,6 +59,13 @@ def test_a_rank_that_ends_by_an_error_is_named_at_all_others(tmp_path: Path) -> 
 def test_a_process_that_is_gone_is_named_at_all_others(tmp_path: Path) -> None:
     *others, _ = ended(tmp_path, 4, "killed")
 
-    gone = re.compile("rank 3 has ended|rank 3 that cannot end|ranks 2 and 3, .*: Rank 1 has ended")
+    gone = re.compile(
+        "[Rr]ank 3 on 1 (has ended|that cannot end)|ranks 2 and 3, .*: Rank 1 has ended"
+    )
     for _, output, errors in others:
         assert gone.search(output), output + errors
+
+
+def test_a_node_whose_processes_have_stopped_is_named(tmp_path: Path) -> None:
+    for _, output, errors in ended(tmp_path, 4, "stopped", awaited=2):
+        assert re.search("waits in vain for rank [23] on 1", output), output + errors

@@ -6,6 +6,7 @@ torch_ranks.py RANK SIZE FILE END, on the stand-in driver
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import polypath
@@ -28,6 +29,8 @@ def main() -> None:
         torch.distributed.barrier()
         if END == "well":
             return
+        if END == "stopped" and node == "1":
+            os.kill(os.getpid(), signal.SIGSTOP)
         if RANK == SIZE - 1:
             if END == "killed":
                 os._exit(1)

@@ -121,6 +121,7 @@ std::unique_ptr<NodeCollectives> InternodeCollectives::make_inside(const Machine
 }
 
 ProxyGroup InternodeCollectives::proxy_group(std::unique_ptr<Transport> transport) {
+  transport->name_nodes(communicator_->nodes());
   communicator_->doubt([used = transport.get()] { return used->failure(); });
   return {.transport = std::move(transport),
           .until_called = communicator_->timeout() + kUntilCalled,

@@ -85,6 +85,7 @@ struct CallsShared {
   std::map<MessageNumber, AskedCall> under_way;
   std::map<int, std::string> problems;  ///< by rank
   std::optional<Error> aborted, failure;
+  std::optional<std::pair<int, std::string>> gone;  ///< a rank that has ended without a word
   MessageNumber started = 0;
   int threads = 0, in_calls = 0;
   int awaited_words = 0;  ///< of this rank's to the others, and of theirs
@@ -151,8 +152,7 @@ void listen(CallsShared& shared, int other) {
     shared.failure.emplace(error_code_of(words.code), valid_text(words.text.data()));
   } else {
     note_problem(shared, other, problem);
-    shared.failure.emplace(ErrorCode::communicator,
-                           fmt::format("rank {} has ended ({})", other, problem));
+    if (!shared.gone) shared.gone.emplace(other, problem);
   }
 }
 
@@ -185,6 +185,7 @@ class TransportByCalls final : public Transport {
 
   MessageNumber ask(AskedCall asked);
   void check_aborted() const;
+  [[nodiscard]] std::optional<Error> found() const;
   void say(const SpokenWords& words);
 
   CallsState state_;
@@ -241,12 +242,14 @@ bool TransportByCalls::test(MessageNumber message) {
   const auto found = state_->under_way.find(message);
   if (found == state_->under_way.end()) return true;
   const auto problem = state_->problems.find(found->second.other);
-  if (problem == state_->problems.end() && !state_->failure) return false;
+  const auto failure = this->found();
+  if (problem == state_->problems.end() && !failure) return false;
   fail(ErrorCode::communicator,
-       fmt::format("rank {} has a message with rank {} that cannot end", rank(),
-                   found->second.other),
-       state_->failure ? fmt::format("a rank has given up: {}", state_->failure->what())
-                       : problem->second,
+       fmt::format("rank {} has a message with {} that cannot end", rank(),
+                   describe(found->second.other)),
+       problem != state_->problems.end() && !state_->failure
+           ? problem->second
+           : fmt::format("a rank has given up: {}", failure->what()),
        "Look at what that rank has said, and start all ranks again.");
 }
 
@@ -255,7 +258,7 @@ std::string TransportByCalls::awaited(MessageNumber message) {
   const auto found = state_->under_way.find(message);
   if (found == state_->under_way.end()) return "a message that is over";
   const AskedCall& asked = found->second;
-  return fmt::format("rank {}, which is to {} {} bytes with tag {}", asked.other,
+  return fmt::format("{}, which is to {} {} bytes with tag {}", describe(asked.other),
                      asked.is_sent ? "receive" : "send", asked.size(), asked.tag);
 }
 
@@ -298,9 +301,18 @@ void TransportByCalls::say(const SpokenWords& words) {
   start_thread(state_, stop_calls);
 }
 
+// The mutex is held.
+std::optional<Error> TransportByCalls::found() const {
+  if (state_->failure || !state_->gone) return state_->failure;
+  const auto& [other, why] = *state_->gone;
+  return Error(ErrorCode::communicator,
+               fmt::format("R{} has ended ({}) Find out what became of that rank.",
+                           describe(other).substr(1), why));
+}
+
 std::optional<Error> TransportByCalls::failure() {
   const std::scoped_lock lock(state_->mutex);
-  return state_->failure;
+  return found();
 }
 
 bool TransportByCalls::is_busy() {

@@ -150,7 +150,7 @@ TEST_F(TransportByCalls, NamesARankThatIsGoneWithoutAWord) {
   expect_no_errors(at_ranks(2, [&](Transport& transport) {
     if (transport.rank() == 1) return library_->stop(1);
 
-    EXPECT_THAT(failure_of(transport), HasSubstr("rank 1 has ended (the line is cut)"));
+    EXPECT_THAT(failure_of(transport), HasSubstr("Rank 1 has ended (the line is cut)"));
     EXPECT_THROW(transport.wait(transport.receive(1, 0, bytes), kLong), Error);
   }));
 }
