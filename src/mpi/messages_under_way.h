@@ -74,6 +74,7 @@ class MessagesUnderWay {
   struct Request {
     Handle handle = 0;
     bool is_open = false;
+    bool has_failed = false;
   };
   struct Message {
     AskedMessage asked;

@@ -40,7 +40,11 @@ ThreadedTransport::~ThreadedTransport() {
 }
 
 void ThreadedTransport::tell_others() noexcept {
-  ignore_errors([this] { abort("its collectives have ended", ErrorCode::communicator); });
+  ignore_errors([this] {  // with the words of the rank that has given up first, if one has
+    const Error ended(ErrorCode::communicator, "its collectives have ended");
+    const Error why = failure().value_or(ended);
+    abort(why.what(), why.code());
+  });
   const Deadline deadline(kUntilTold);
   while (!messages_.has_told_others() && !life_->has_ended() && !deadline.has_passed()) {
     progress();

@@ -201,7 +201,11 @@ TransportByCalls::TransportByCalls(WaitingCalls calls, int rank, int size)
 }
 
 TransportByCalls::~TransportByCalls() {
-  ignore_errors([this] { abort("its collectives have ended", ErrorCode::communicator); });
+  ignore_errors([this] {
+    const Error ended(ErrorCode::communicator, "its collectives have ended");
+    const Error why = failure().value_or(ended);
+    abort(why.what(), why.code());
+  });
   std::unique_lock lock(state_->mutex);
   state_->changed.wait_for(lock, std::chrono::duration<double>(kUntilThreadsEnd.value),
                            [this] { return state_->threads == 0; });

@@ -127,8 +127,9 @@ TEST_F(TransportByCalls, CarriesMessagesOfAnySizeInOrder) {
 TEST_F(TransportByCalls, NamesTheRankThatSendsSomethingElse) {
   const auto errors = at_ranks(2, [](Transport& transport) {
     Bytes bytes(transport.rank() == 0 ? 16 : 32);
-    if (transport.rank() == 0) transport.wait(transport.send(1, 7, bytes), kLong);
-    else transport.wait(transport.receive(0, 7, bytes), kLong);
+    if (transport.rank() == 1) return transport.wait(transport.receive(0, 7, bytes), kLong);
+    transport.wait(transport.send(1, 7, bytes), kLong);
+    transport.finish();
   });
 
   EXPECT_THAT(errors[1], HasSubstr("rank 1 has a message with rank 0 that cannot end (it sent 16 "
