@@ -315,6 +315,34 @@ class RankPlace:
         A GPU's name, what its node is called, by which host other nodes reach it.
         """
 
+class OwnMessages:
+    """What the program's own library has for messages between nodes."""
+
+    def __init__(self, why_not: str) -> None:
+        """Have none, for a reason."""
+
+class MpiMessages(OwnMessages):
+    """Those of mpi4py's MPI."""
+
+    def __init__(self, module: str, split: Callable[[], int]) -> None:
+        """
+        Use the MPI of a module's file; `split` returns the handle of a new communicator of all ranks.
+        """
+
+    @staticmethod
+    def end() -> None:
+        """MPI is about to end: nothing calls it any more."""
+
+class CalledMessages(OwnMessages):
+    """Those of functions that wait."""
+
+    def __init__(self, carrier: str, make: Callable[[], object]) -> None:
+        """
+        Use what `make` returns: send(to, lane, memory), receive(from, lane, memory), stop().
+
+        Each waits until it is done, in threads of their own for each rank, lane and direction.
+        """
+
 class PersistentCall:
     """What one rank asks for, and where its memory is; to be run often."""
 
@@ -343,12 +371,13 @@ class CollectiveRank:
         """Join ranks that are threads of this process."""
 
     @staticmethod
-    def by_function(context: Context, place: RankPlace, all_gather: Callable[[bytes], Iterable[bytes]], split: Callable[[int, int, list[int]], Callable[[bytes], Iterable[bytes]]], rank: int, size: int) -> CollectiveRank:
+    def by_function(context: Context, place: RankPlace, all_gather: Callable[[bytes], Iterable[bytes]], split: Callable[[int, int, list[int]], Callable[[bytes], Iterable[bytes]]], rank: int, size: int, messages: OwnMessages | None = None) -> CollectiveRank:
         """
         Join ranks by a function that gives the bytes of all for each rank's own.
 
         `split` gives such a function for the ranks of a node: of its number, of this rank's number there
-        and of the ranks that are its members. All ranks call it, if there are several nodes.
+        and of the ranks that are its members. All ranks call it, if there are several nodes. `messages` go
+        between nodes, if all ranks have some; else TCP's do.
         """
 
     def run(self, call: PersistentCall, stream: int | Stream) -> None:
@@ -416,6 +445,10 @@ class CollectiveRank:
     @property
     def gpu(self) -> str:
         """This rank's GPU."""
+
+    @property
+    def carrier(self) -> str:
+        """What carries messages between nodes; empty on one."""
 
 class TensorCalls:
     """Calls of PyTorch's tensors that have been checked, to be run often."""

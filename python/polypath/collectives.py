@@ -30,18 +30,18 @@ _open: weakref.WeakSet[Collectives] = weakref.WeakSet()
 class Collectives:
     """One rank of several whose GPUs reduce and exchange together, each a process or a thread.
 
-    Ranks of several nodes send messages over TCP; each node has as many of them. All ranks make the
-    same calls in the same order; where they differ, all raise an error that says who differs. A
-    call is enqueued and returns at once, but for the first one of its kind and size, which waits
-    for all ranks; those of 8 MiB and more may wait for the others' for 1 ms, and for 0.1 s where
-    they are captured. A captured stream takes calls that have been made or prepared before; all
-    ranks capture them then, and replay them together. Tensors are contiguous, on this rank's GPU,
-    of PyTorch or CuPy, polypath.Buffer, or anything with `__cuda_array_interface__`; they may be
-    empty. Elements are float16, bfloat16, float32, float64 or integers of 8 to 64 bits, and where
-    nothing is reduced also bool or floats of 8 bits; `dtype` names the type where the memory does
-    not say it (Buffer). `op` is "sum", "product", "min", "max" or "average". Names of NumPy,
-    PyTorch and others do as well: np.float32, "bf16", "avg", ReduceOp.SUM. All ranks get the same
-    bits, in every run. Among one rank calls are copies.
+    Ranks of several nodes send messages over TCP, or by what they meet by (MPI, PyTorch); each node
+    has as many ranks. All ranks make the same calls in the same order; where they differ, all raise
+    an error that says who differs. A call is enqueued and returns at once, but for the first one of
+    its kind and size, which waits for all ranks; those of 8 MiB and more may wait for the others'
+    for 1 ms, and for 0.1 s where they are captured. A captured stream takes calls that have been
+    made or prepared before; all ranks capture them then, and replay them together. Tensors are
+    contiguous, on this rank's GPU, of PyTorch or CuPy, polypath.Buffer, or anything with
+    `__cuda_array_interface__`; they may be empty. Elements are float16, bfloat16, float32, float64
+    or integers of 8 to 64 bits, and where nothing is reduced also bool or floats of 8 bits; `dtype`
+    names the type where the memory does not say it (Buffer). `op` is "sum", "product", "min", "max"
+    or "average". Names of NumPy, PyTorch and others do as well: np.float32, "bf16", "avg",
+    ReduceOp.SUM. All ranks get the same bits, in every run. Among one rank calls are copies.
 
     Stream order: on `stream`, a handle or a stream of PyTorch or CuPy; None stands for the
     framework's current stream of this GPU. A Buffer without a stream waits until all is done.
@@ -101,7 +101,8 @@ class Collectives:
         """Join the ranks of a group of torch.distributed, by default of the default group.
 
         The group is used when they meet and when a first call is prepared, for some hundred bytes;
-        of several nodes each gets a group of its own. Else as from_file.
+        of several nodes each gets a group of its own. Between nodes another one sends the messages,
+        if the group has Gloo for memory of the host; else they go over TCP. Else as from_file.
         """
         return cls._by_rounds(rounds_of_torch(group), gpu, context, node, host)
 
@@ -110,7 +111,11 @@ class Collectives:
         cls, comm: Any, gpu: Any = None, *, context: Context | None = None, node: str = "",
         host: str = "",
     ) -> Collectives:  # fmt: skip
-        """Join the ranks of a communicator of mpi4py; else as from_torch."""
+        """Join the ranks of a communicator of mpi4py; else as from_torch.
+
+        Between nodes this MPI sends the messages, if it is initialised with MPI_THREAD_MULTIPLE, as
+        mpi4py does; else they go over TCP. Close it before MPI is finalized.
+        """
         return cls._by_rounds(rounds_of_mpi(comm), gpu, context, node, host)
 
     @classmethod
@@ -153,6 +158,11 @@ class Collectives:
     def gpu(self) -> str:
         """This rank's GPU: "gpu0"."""
         return self._rank.gpu
+
+    @property
+    def carrier(self) -> str:
+        """What carries messages between nodes: "tcp", "mpi" or "torch"; empty on one node."""
+        return self._rank.carrier
 
     # --- what they do ---
 

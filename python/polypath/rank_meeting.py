@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from polypath._core import Context, RankPlace
+from polypath._core import Context, OwnMessages, RankPlace
 from polypath.devices import CURRENT, gpu_of_device
+from polypath.own_messages import messages_of_mpi, messages_of_torch
 
 AllGather = Callable[[bytes], Iterable[bytes]]  # the bytes of all ranks, for this one's
 
@@ -24,6 +25,7 @@ class Rounds(NamedTuple):
     split: Callable[[int, int, list[int]], AllGather]
     rank: int
     size: int
+    messages: OwnMessages | None = None
 
 
 def rounds_of_torch(group: Any) -> Rounds:
@@ -38,7 +40,8 @@ def rounds_of_torch(group: Any) -> Rounds:
         return _all_gather_of(distributed, part)
 
     rank, size = distributed.get_rank(group), distributed.get_world_size(group)
-    return Rounds(_all_gather_of(distributed, group), split, rank, size)
+    messages = messages_of_torch(distributed, group)
+    return Rounds(_all_gather_of(distributed, group), split, rank, size, messages)
 
 
 def _all_gather_of(distributed: Any, group: Any) -> AllGather:
@@ -59,7 +62,8 @@ def rounds_of_mpi(comm: Any) -> Rounds:
         gather: AllGather = comm.Split(node, rank).allgather
         return gather
 
-    return Rounds(comm.allgather, split, comm.Get_rank(), comm.Get_size())
+    messages = messages_of_mpi(comm)
+    return Rounds(comm.allgather, split, comm.Get_rank(), comm.Get_size(), messages)
 
 
 def rank_place(gpu: Any, context: Context, node: str = "", host: str = "") -> RankPlace:

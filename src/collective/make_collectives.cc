@@ -21,6 +21,10 @@ Bytes agreed_piece(Communicator& communicator, const Machine& machine) {
   return most;
 }
 
+Connect over_tcp(const std::string& host) {
+  return [host](Communicator& communicator) { return transport_by_tcp(communicator, host); };
+}
+
 std::string gpu_of(const Communicator& communicator, const std::string& named) {
   if (!named.empty()) return named;
   return "gpu" + std::to_string(communicator.nodes().local_rank(communicator.rank()));
@@ -29,13 +33,13 @@ std::string gpu_of(const Communicator& communicator, const std::string& named) {
 std::unique_ptr<Collectives> make_collectives(Driver& driver, const Machine& machine,
                                               const Settings& settings, const std::string& gpu,
                                               std::unique_ptr<Communicator> communicator,
-                                              const std::string& host) {
+                                              const Connect& connect) {
   const PlaceId place = machine.find_place(gpu_of(*communicator, gpu));
   if (communicator->nodes().count() == 1)
     return std::make_unique<NodeCollectives>(driver, machine, settings, place,
                                              std::move(communicator));
   const Bytes piece = agreed_piece(*communicator, machine);
-  auto transport = transport_by_tcp(*communicator, host);
+  auto transport = connect(*communicator);
   return std::make_unique<InternodeCollectives>(
       driver, machine, settings, place, std::move(communicator),
       InternodeLink{.transport = std::move(transport), .piece = piece});
@@ -45,11 +49,11 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
                                               const std::function<RanksMachine()>& computer,
                                               std::string& gpu,
                                               std::unique_ptr<Communicator> communicator,
-                                              const std::string& host) {
+                                              const Connect& connect) {
   if (gpus_for_ranks(said_in_node(*communicator, said_of_gpus(own.names))) == GpusOf::process) {
     gpu = gpu_of(*communicator, gpu);
     return make_collectives(own.driver, own.machine, own.settings, gpu, std::move(communicator),
-                            host);
+                            connect);
   }
   const int number = communicator->nodes().local_rank(communicator->rank());
   if (gpu.empty()) gpu = own.machine.place(usual_gpu(own, number)).name;
@@ -59,7 +63,8 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
   const std::string& name = all.machine.place(place).name;
   const Settings settings =
       without_other_gpus(all.settings, all.machine, said_in_node(*communicator, name));
-  return make_collectives(all.driver, all.machine, settings, name, std::move(communicator), host);
+  return make_collectives(all.driver, all.machine, settings, name, std::move(communicator),
+                          connect);
 }
 
 }  // namespace polypath::collective

@@ -7,6 +7,7 @@
 
 #include "collective/rank/collectives.h"
 #include "collective/rank/seen_gpus.h"
+#include "communicator/transport/transport.h"
 
 namespace polypath::collective {
 
@@ -17,13 +18,19 @@ std::string gpu_of(const Communicator& communicator, const std::string& named);
 /// The largest of the ranks' piece_between_nodes(). All ranks of the communicator call it.
 Bytes agreed_piece(Communicator& communicator, const Machine& machine);
 
-/// All ranks make theirs at the same time. `gpu` is this rank's, as of gpu_of(). `host` is the name
-/// or address by which other nodes reach this one; empty: found (transport.h). Errors: those of
-/// NodeCollectives or InternodeCollectives, of the communicator and of transport_by_tcp.
+/// Makes what carries messages among ranks of several nodes. All ranks call it at the same time.
+using Connect = std::function<std::unique_ptr<Transport>(Communicator&)>;
+
+/// By transport_by_tcp. `host` is the name or address by which other nodes reach this rank's;
+/// empty: found (transport.h).
+Connect over_tcp(const std::string& host = {});
+
+/// All ranks make theirs at the same time. `gpu` is this rank's, as of gpu_of(). Errors: those of
+/// NodeCollectives or InternodeCollectives, of the communicator and of `connect`.
 std::unique_ptr<Collectives> make_collectives(Driver& driver, const Machine& machine,
                                               const Settings& settings, const std::string& gpu,
                                               std::unique_ptr<Communicator> communicator,
-                                              const std::string& host = {});
+                                              const Connect& connect = over_tcp());
 
 /// The same where the ranks of a node may see different GPUs: then they are ranks on the computer's
 /// machine. `gpu` is named on the process's own one, or becomes the name of the GPU there. Errors
@@ -32,6 +39,6 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
                                               const std::function<RanksMachine()>& computer,
                                               std::string& gpu,
                                               std::unique_ptr<Communicator> communicator,
-                                              const std::string& host = {});
+                                              const Connect& connect = over_tcp());
 
 }  // namespace polypath::collective

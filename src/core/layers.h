@@ -60,7 +60,8 @@ using namespace context;
 }  // namespace c
 namespace python {
 using namespace bench;
-}
+using namespace mpi;
+}  // namespace python
 namespace preload {
 using namespace context;
 using namespace mpi;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <numeric>
 
 #include "core/text.h"
 
@@ -35,7 +36,7 @@ void MessagesUnderWay::send(const void* memory, std::size_t bytes, int to, int t
          "MPI counts up to 2147483647", "Use smaller pieces.");
   const Result result = library_.real.Isend(memory, static_cast<int>(bytes), library_.byte, to, tag,
                                             comm_, &request.handle);
-  request.is_open = result == kSuccess;
+  request.is_open = result == kSuccess, request.has_failed = result != kSuccess;
   note(to, result);
 }
 
@@ -43,7 +44,7 @@ void MessagesUnderWay::receive(void* memory, std::size_t bytes, int from, int ta
                                Request& request) {
   const Result result = library_.real.Irecv(memory, static_cast<int>(bytes), library_.byte, from,
                                             tag, comm_, &request.handle);
-  request.is_open = result == kSuccess;
+  request.is_open = result == kSuccess, request.has_failed = result != kSuccess;
   note(from, result);
 }
 
@@ -53,6 +54,7 @@ bool MessagesUnderWay::is_over(Request& request, int other) {
   const Result result = library_.real.Test(&request.handle, &flag, library_.status_ignore);
   note(other, result);
   request.is_open = result == kSuccess && flag == 0;
+  request.has_failed = result != kSuccess;
   return !request.is_open;
 }
 
@@ -84,11 +86,12 @@ void MessagesUnderWay::look(News& news) {
   problems_.clear();
 }
 
+// A message that has failed is dropped, and never over: its rank's problem is told.
 void MessagesUnderWay::look_at_sent(News& news) {
   std::erase_if(sent_, [&](Message& each) {
     if (!is_over(each.first, each.asked.other) || !is_over(each.rest, each.asked.other))
       return false;
-    news.over.push_back(each.asked.number);
+    if (!each.first.has_failed && !each.rest.has_failed) news.over.push_back(each.asked.number);
     return true;
   });
 }
@@ -98,11 +101,23 @@ void MessagesUnderWay::look_at_received(std::list<Message>& messages, News& news
   for (Message& each : messages)
     if (!read(each)) break;
   std::erase_if(messages, [&](Message& each) {
-    if (!each.is_read || !is_over(each.rest, each.asked.other)) return false;
-    news.over.push_back(each.asked.number);
+    const bool has_failed = each.first.has_failed;
+    if (!has_failed && (!each.is_read || !is_over(each.rest, each.asked.other))) return false;
+    if (!has_failed && !each.rest.has_failed) news.over.push_back(each.asked.number);
     --received_count_;
     return true;
   });
+}
+
+std::size_t MessagesUnderWay::count() const {
+  if (!has_let_go_) return sent_.size() + received_count_;
+  const auto open_in = [](const std::list<Message>& messages) {
+    return static_cast<std::size_t>(std::count_if(
+        messages.begin(), messages.end(), [](const Message& each) { return each.rest.is_open; }));
+  };
+  return std::accumulate(
+      received_.begin(), received_.end(), open_in(sent_),
+      [&](std::size_t sum, const std::list<Message>& each) { return sum + open_in(each); });
 }
 
 void MessagesUnderWay::let_go() { has_let_go_ = true; }
@@ -110,7 +125,7 @@ void MessagesUnderWay::let_go() { has_let_go_ = true; }
 bool MessagesUnderWay::read(Message& message) {
   if (message.is_read) return true;
   AskedMessage& asked = message.asked;
-  if (!is_over(message.first, asked.other)) return false;
+  if (!is_over(message.first, asked.other) || message.first.has_failed) return false;
   if (has_let_go_) return message.is_read = true;
   const Header& come = message.packet->header;
   if (come.tag != asked.tag || come.bytes != asked.taken.size()) {

@@ -51,8 +51,9 @@ class MessagesUnderWay {
   void say(const Error& why);
   [[nodiscard]] bool has_said() const { return has_spoken_ && words_.empty(); }
   void look(News& news);
-  /// How many there are.
-  [[nodiscard]] std::size_t count() const { return sent_.size() + received_count_; }
+  [[nodiscard]] bool is_empty() const { return sent_.empty() && received_count_ == 0; }
+  /// How many have memory of those that asked for them. After let_go() MPI alone uses it.
+  [[nodiscard]] std::size_t count() const;
 
  private:
   struct Header {
@@ -73,6 +74,7 @@ class MessagesUnderWay {
   struct Request {
     Handle handle = 0;
     bool is_open = false;
+    bool has_failed = false;
   };
   struct Message {
     AskedMessage asked;

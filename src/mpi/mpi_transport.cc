@@ -15,7 +15,7 @@ MpiTransport::MpiTransport(const Library& library, Handle comm, int rank, int si
 
 // MPI reads and writes what it has to the end.
 MpiTransport::~MpiTransport() {
-  if (is_busy() || (aborted_ && !has_told_)) (void)in_mpi_.release();
+  if (!in_mpi_->is_empty() || (aborted_ && !has_told_)) (void)in_mpi_.release();
 }
 
 void MpiTransport::check_aborted() const {
@@ -51,8 +51,8 @@ bool MpiTransport::test(MessageNumber message) {
   const auto problem = problems_.find(found->second.other);
   if (problem == problems_.end() && !failure_) return false;
   fail(ErrorCode::communicator,
-       fmt::format("rank {} has a message with rank {} that cannot end", rank(),
-                   found->second.other),
+       fmt::format("rank {} has a message with {} that cannot end", rank(),
+                   describe(found->second.other)),
        failure_ ? fmt::format("a rank has given up: {}", failure_->what()) : problem->second,
        "Look at what that rank has said, and start all ranks again.");
 }
@@ -62,7 +62,7 @@ std::string MpiTransport::awaited(MessageNumber message) {
   const auto found = under_way_.find(message);
   if (found == under_way_.end()) return "a message that is over";
   const AskedMessage& asked = found->second;
-  return fmt::format("rank {}, which is to {} {} bytes with tag {}", asked.other,
+  return fmt::format("{}, which is to {} {} bytes with tag {}", describe(asked.other),
                      asked.is_sent ? "receive" : "send", asked.size(), asked.tag);
 }
 

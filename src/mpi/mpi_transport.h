@@ -40,11 +40,12 @@ class MpiTransport final : public Transport {
   /// MPI tells no rank of another one's end, so that a good one need not be said.
   void finish() override {}
   std::optional<Error> failure() override;
+  std::string awaited(MessageNumber message) override;
 
   /// Does nothing while another thread is at it.
   void progress();
   /// True while MPI has memory of messages.
-  [[nodiscard]] bool is_busy() const { return busy_ > 0; }
+  [[nodiscard]] bool is_busy() override { return busy_ > 0; }
   /// True once this rank has given up, and has told all others.
   [[nodiscard]] bool has_told_others() const { return has_told_; }
 
@@ -52,7 +53,6 @@ class MpiTransport final : public Transport {
   MessageNumber start_sending(int to, std::uint32_t tag, std::span<const std::byte> bytes) override;
   MessageNumber start_receiving(int from, std::uint32_t tag, std::span<std::byte> bytes) override;
   void pause() override { progress(); }
-  std::string awaited(MessageNumber message) override;
 
   MessageNumber ask(AskedMessage message);
   void check_aborted() const;

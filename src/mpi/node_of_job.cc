@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "communicator/bootstrap/nodes.h"
@@ -30,6 +31,12 @@ std::vector<Value> all_gather(const Library& library, const Value& mine) {
                          library.world);
   return all;
 }
+
+// What a rank says of its node.
+struct NodeSaid {
+  std::uint64_t hash = 0;
+  std::array<char, 56> name{};  ///< for messages; ends with a zero
+};
 
 template <class Action>
 void try_to(Action action) {
@@ -80,9 +87,11 @@ void NodeOfJob::leave() noexcept {
 }
 
 void NodeOfJob::find_nodes(const Library& library) {
-  const std::uint64_t mine = Hash().add(name_.empty() ? this_node() : name_).value();
-  for (const std::uint64_t each : all_gather(library, mine))
-    nodes_.push_back(fmt::format("{:016x}", each));
+  const std::string name = name_.empty() ? this_node() : name_;
+  NodeSaid mine{.hash = Hash().add(name).value()};
+  name.substr(0, name.find(' ')).copy(mine.name.data(), mine.name.size() - 1);
+  for (const NodeSaid& each : all_gather(library, mine))
+    nodes_.push_back(fmt::format("{} {:016x}", each.name.data(), each.hash));
 }
 
 int NodeOfJob::first_of_own(int rank) const {

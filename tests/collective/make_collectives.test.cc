@@ -32,7 +32,7 @@ class CollectivesAnywhere : public testing::Test {
       const std::string gpu = "gpu" + std::to_string(rank);
       const auto collectives =
           make_collectives(driver_, driver_.machine(), collective_settings(), gpu,
-                           std::move(communicator), rank == 1 ? host : "");
+                           std::move(communicator), over_tcp(rank == 1 ? host : ""));
       const StreamHandle stream = driver_.create_stream(driver_.machine().find_place(gpu));
       action(*collectives, stream);
       driver_.destroy_stream(stream);

@@ -2,14 +2,18 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "api/python/ask_python.h"
 #include "api/python/bindings.h"
+#include "api/python/called_messages.h"
 #include "api/python/closing.h"
 #include "api/python/collective_rank.h"
 #include "api/python/ctrl_c.h"
+#include "api/python/mpi_messages.h"
 #include "api/python/tensor_calls.h"
 
 namespace nb = nanobind;
@@ -56,33 +60,6 @@ RankPointer by_threads(const Holder& holder, const RankPlace& place, ThreadGroup
   return made;
 }
 
-// The last one to use it may be a thread without the interpreter's lock.
-std::shared_ptr<nb::object> shared(nb::object object) {
-  return {new nb::object(std::move(object)), [](nb::object* last) {
-            const nb::gil_scoped_acquire locked;
-            delete last;
-          }};
-}
-
-using Function = std::shared_ptr<nb::object>;
-
-// A Python exception becomes an error of the round, with the same text; Ctrl-C is passed on
-// unchanged.
-template <class Call>
-auto ask_python(Call call) {
-  const nb::gil_scoped_acquire locked;
-  try {
-    return call();
-  } catch (const nb::python_error& error) {
-    if (!error.matches(PyExc_Exception)) throw;
-    fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
-         error.what(), "Correct the function that was given for it.");
-  } catch (const nb::cast_error&) {
-    fail(ErrorCode::communicator, "the ranks cannot exchange what they know of each other",
-         "the function that was given for it does not return bytes", "Correct it.");
-  }
-}
-
 std::vector<Blob> gathered(const nb::object& function, const Blob& mine) {
   return ask_python([&] {
     std::vector<Blob> all;
@@ -115,13 +92,14 @@ BootstrapFunctions functions_by(const Function& all_gather, const Function& spli
 }
 
 RankPointer by_function(const Holder& holder, const RankPlace& place, nb::object all_gather,
-                        nb::object split, int rank, int size) {
+                        nb::object split, int rank, int size,
+                        std::shared_ptr<OwnMessages> messages) {
   const ContextPointer context = holder.context();
   const Function gather = shared(std::move(all_gather)), divide = shared(std::move(split));
   const nb::gil_scoped_release unlocked;
   return std::make_unique<CollectiveRank>(
       context, place, bootstrap_by_functions(functions_by(gather, divide), rank, size),
-      timeout_of(*context, std::nullopt));
+      timeout_of(*context, std::nullopt), std::move(messages));
 }
 
 // Names become what they stand for once, however often the call is made.
@@ -154,16 +132,18 @@ void bind_meetings(nb::class_<CollectiveRank>& rank) {
       .def_static("by_threads", &by_threads, "context"_a, "place"_a, "meeting"_a, "rank"_a,
                   "timeout"_a = nb::none(), "Join ranks that are threads of this process.")
       .def_static("by_function", &by_function, "context"_a, "place"_a, "all_gather"_a, "split"_a,
-                  "rank"_a, "size"_a,
+                  "rank"_a, "size"_a, "messages"_a = nb::none(),
                   nb::sig("def by_function(context: Context, place: RankPlace, all_gather: "
                           "collections.abc.Callable[[bytes], collections.abc.Iterable[bytes]], "
                           "split: collections.abc.Callable[[int, int, list[int]], "
                           "collections.abc.Callable[[bytes], collections.abc.Iterable[bytes]]], "
-                          "rank: int, size: int) -> CollectiveRank"),
+                          "rank: int, size: int, messages: OwnMessages | None = None) "
+                          "-> CollectiveRank"),
                   R"(Join ranks by a function that gives the bytes of all for each rank's own.
 
 `split` gives such a function for the ranks of a node: of its number, of this rank's number there
-and of the ranks that are its members. All ranks call it, if there are several nodes.)");
+and of the ranks that are its members. All ranks call it, if there are several nodes. `messages` go
+between nodes, if all ranks have some; else TCP's do.)");
 }
 
 // By name, the bytes of each and whether it can be reduced.
@@ -198,6 +178,27 @@ void bind_place(nb::module_& module) {
           },
           "gpu"_a = "", "node"_a = "", "host"_a = "",
           "A GPU's name, what its node is called, by which host other nodes reach it.");
+}
+
+void bind_messages(nb::module_& module) {
+  nb::class_<OwnMessages>(module, "OwnMessages",
+                          "What the program's own library has for messages between nodes.")
+      .def(nb::init<std::string>(), "why_not"_a, "Have none, for a reason.");
+  nb::class_<MpiMessages, OwnMessages>(module, "MpiMessages", "Those of mpi4py's MPI.")
+      .def(nb::init<std::string, nb::object>(), "module"_a, "split"_a,
+           nb::sig("def __init__(self, module: str, split: collections.abc.Callable[[], int]) "
+                   "-> None"),
+           "Use the MPI of a module's file; `split` returns the handle of a new communicator of "
+           "all ranks.")
+      .def_static("end", &MpiMessages::end, nb::call_guard<nb::gil_scoped_release>(),
+                  "MPI is about to end: nothing calls it any more.");
+  nb::class_<CalledMessages, OwnMessages>(module, "CalledMessages", "Those of functions that wait.")
+      .def(nb::init<std::string, nb::object>(), "carrier"_a, "make"_a,
+           nb::sig("def __init__(self, carrier: str, make: collections.abc.Callable[[], object]) "
+                   "-> None"),
+           R"(Use what `make` returns: send(to, lane, memory), receive(from, lane, memory), stop().
+
+Each waits until it is done, in threads of their own for each rank, lane and direction.)");
 }
 
 void bind_call(nb::module_& module) {
@@ -292,6 +293,7 @@ void bind_collectives(nb::module_& module) {
       .def_prop_ro("size", &ThreadGroup::size, "How many ranks meet.");
   bind_types(module);
   bind_place(module);
+  bind_messages(module);
   bind_call(module);
   nb::class_<CollectiveRank> rank(
       module, "CollectiveRank", "One rank's end of collectives; polypath.Collectives is over it.");
@@ -304,7 +306,9 @@ void bind_collectives(nb::module_& module) {
   rank.def_prop_ro("rank", &CollectiveRank::rank, "This rank.")
       .def_prop_ro("size", &CollectiveRank::size, "How many ranks there are.")
       .def_prop_ro("nodes", &CollectiveRank::nodes, "On how many nodes they are.")
-      .def_prop_ro("gpu", &CollectiveRank::gpu, "This rank's GPU.");
+      .def_prop_ro("gpu", &CollectiveRank::gpu, "This rank's GPU.")
+      .def_prop_ro("carrier", &CollectiveRank::carrier,
+                   "What carries messages between nodes; empty on one.");
 }
 
 }  // namespace polypath::python

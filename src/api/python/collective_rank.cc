@@ -18,9 +18,20 @@ namespace nb = nanobind;
 namespace polypath::python {
 namespace {
 
+std::unique_ptr<Transport> connect(Communicator& communicator, OwnMessages* own,
+                                   const std::string& host, std::string& carrier) {
+  if (own != nullptr && own->serve(communicator)) {
+    carrier = own->carrier();
+    return own->connect(communicator);
+  }
+  carrier = "tcp";
+  return transport_by_tcp(communicator, host);
+}
+
 // Fields that `place` leaves empty are discovered.
 std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
-                                  std::unique_ptr<Bootstrap> bootstrap, Seconds timeout) {
+                                  std::unique_ptr<Bootstrap> bootstrap, Seconds timeout,
+                                  OwnMessages* own, std::string& carrier) {
   const OpenMachine& opened = context.opened();
   const EndsByCtrlC ends_by_ctrl_c;
   CommunicatorOptions options = communicator_options(opened.settings());
@@ -31,8 +42,9 @@ std::unique_ptr<Collectives> join(const Context& context, RankPlace& place,
     const OpenMachine& whole = whole_computer(opened.settings());
     return ranks_machine(whole, whole.driver());
   };
-  auto ranks = make_collectives(ranks_machine(opened, opened.driver()), computer, place.gpu,
-                                std::move(communicator), place.host);
+  auto ranks = make_collectives(
+      ranks_machine(opened, opened.driver()), computer, place.gpu, std::move(communicator),
+      [&](Communicator& all) { return connect(all, own, place.host, carrier); });
   ranks->set_timeout(in_calls);
   return ranks;
 }
@@ -56,10 +68,11 @@ std::unique_ptr<Bootstrap> ThreadGroup::enter(int rank) {
 }
 
 CollectiveRank::CollectiveRank(ContextPointer context, RankPlace place,
-                               std::unique_ptr<Bootstrap> bootstrap, Seconds timeout)
+                               std::unique_ptr<Bootstrap> bootstrap, Seconds timeout,
+                               std::shared_ptr<OwnMessages> messages)
     : context_(std::move(context)),
       process_(getpid()),
-      ranks_(join(*context_, place, std::move(bootstrap), timeout)),
+      ranks_(join(*context_, place, std::move(bootstrap), timeout, messages.get(), carrier_)),
       gpu_(std::move(place.gpu)),
       place_(context_->machine().find_place(gpu_)),
       rank_(ranks_->rank()),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/python/buffer.h"
+#include "api/python/own_messages.h"
 #include "api/python/rank_health.h"
 #include "collective/rank/collectives.h"
 
@@ -39,9 +40,10 @@ class ThreadGroup {
 /// The class CollectiveRank of the Python package. Calls of several threads take turns.
 class CollectiveRank {
  public:
-  /// Waits for all ranks, each time for as long as they have to meet.
+  /// Waits for all ranks, each time for as long as they have to meet. Null messages: between nodes
+  /// there are those of TCP.
   CollectiveRank(ContextPointer context, RankPlace place, std::unique_ptr<Bootstrap> bootstrap,
-                 Seconds timeout);
+                 Seconds timeout, std::shared_ptr<OwnMessages> messages = nullptr);
   CollectiveRank(const CollectiveRank&) = delete;
   CollectiveRank& operator=(const CollectiveRank&) = delete;
   ~CollectiveRank();
@@ -82,6 +84,8 @@ class CollectiveRank {
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] const std::string& gpu() const { return gpu_; }
+  /// What carries messages between nodes: "tcp", "mpi" or "torch"; empty on one.
+  [[nodiscard]] const std::string& carrier() const { return carrier_; }
 
  private:
   friend class Closing;
@@ -98,6 +102,7 @@ class CollectiveRank {
   ContextPointer context_;
   int process_;  ///< that made it: a forked child must not touch what is the parent's
   std::timed_mutex mutex_;
+  std::string carrier_;
   std::unique_ptr<Collectives> ranks_;
   std::shared_ptr<RankHealth> health_ = std::make_shared<RankHealth>();
   bool ends_beside_ = false;

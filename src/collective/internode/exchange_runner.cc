@@ -119,9 +119,9 @@ void ExchangeRunner::compare(const ExchangeTask& task) const {
 
 void ExchangeRunner::fail_late(const ExchangeTask& task, const ExchangeMessage& message) const {
   fail(ErrorCode::communicator,
-       fmt::format("rank {} waits in vain for rank {}, which is to {} {} bytes of {}",
-                   group_.transport->rank(), message.other, message.is_sent ? "receive" : "send",
-                   message.bytes.value, task.call),
+       fmt::format("rank {} waits in vain for {}, which is to {} {} bytes of {}",
+                   group_.transport->rank(), group_.transport->describe(message.other),
+                   message.is_sent ? "receive" : "send", message.bytes.value, task.call),
        fmt::format("it did not within {:.3g} s", group_.until_called.value),
        "Find out what that rank does, or set POLYPATH_COMMUNICATOR_TIMEOUT to more seconds.");
 }

@@ -40,6 +40,7 @@ class ExchangeRunner {
   [[nodiscard]] std::uint64_t calls_over() const { return calls_over_; }
   /// This rank has ended well, and says so to the others (transport.h).
   void finish() const { group_.transport->finish(); }
+  [[nodiscard]] bool is_busy() const { return group_.transport->is_busy(); }
 
   /// Until the inbox is stopped and all is done, or nothing more can be waited for.
   void run(ExchangeInbox& inbox);

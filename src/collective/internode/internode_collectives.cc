@@ -8,6 +8,7 @@
 
 #include "collective/rank/ending.h"
 #include "collective/rank/timeouts.h"
+#include "communicator/bootstrap/deadline.h"
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
 #include "core/ignore_errors.h"
@@ -100,7 +101,7 @@ void InternodeCollectives::leave() noexcept {
   communicator_->close();
   if (inside_) inside_->leave();
   exchange_->stop();
-  if (is_settled) {
+  if (is_settled && are_messages_over()) {
     exchange_.reset();
     inside_.reset();
     return pipeline_->close();
@@ -120,6 +121,7 @@ std::unique_ptr<NodeCollectives> InternodeCollectives::make_inside(const Machine
 }
 
 ProxyGroup InternodeCollectives::proxy_group(std::unique_ptr<Transport> transport) {
+  transport->name_nodes(communicator_->nodes());
   communicator_->doubt([used = transport.get()] { return used->failure(); });
   return {.transport = std::move(transport),
           .until_called = communicator_->timeout() + kUntilCalled,
@@ -158,6 +160,13 @@ bool InternodeCollectives::await_all() noexcept {
   };
   return await_end(
       is_over, [&] { communicator_->check(); }, kGpuTimeout);
+}
+
+bool InternodeCollectives::are_messages_over() const noexcept {
+  const Deadline deadline(kPeerTimeout);
+  while (exchange_->proxy().is_busy() && !deadline.has_passed())
+    std::this_thread::sleep_for(kBetweenLooks);
+  return !exchange_->proxy().is_busy();
 }
 
 bool InternodeCollectives::is_done() { return pipeline_->is_done(); }

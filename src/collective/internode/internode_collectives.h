@@ -85,6 +85,8 @@ class InternodeCollectives final : public Collectives {
   void check_call(const CollectiveCall& call) const;
   void enqueue(const CallRecord& record, InternodeSchedule& call, StreamHandle stream);
   [[nodiscard]] bool await_all() noexcept;
+  /// After an abort, of messages whose memory the library that carries them still has.
+  [[nodiscard]] bool are_messages_over() const noexcept;
 
   Driver& driver_;
   std::unique_ptr<Communicator> communicator_;

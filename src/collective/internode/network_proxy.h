@@ -62,6 +62,8 @@ class NetworkProxy {
   void abort(const Error& why);
   /// This rank has ended well, and says so to the others (transport.h).
   void finish() const { runner_.finish(); }
+  /// Whether memory of exchanges is in use in spite of an abort (transport.h).
+  [[nodiscard]] bool is_busy() const { return runner_.is_busy(); }
   /// Waits for the exchanges asked for, some seconds at most. From here on nothing can be asked
   /// for.
   void stop();

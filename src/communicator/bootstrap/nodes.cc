@@ -36,7 +36,10 @@ Nodes::Nodes(const std::vector<std::string>& names) {
   std::map<std::string, int> numbers;
   for (std::size_t rank = 0; rank < names.size(); ++rank) {
     const auto [found, is_new] = numbers.emplace(names[rank], count());
-    if (is_new) ranks_on_.emplace_back();
+    if (is_new) {
+      ranks_on_.emplace_back();
+      names_.push_back(names[rank].substr(0, names[rank].find(' ')));
+    }
     node_of_.push_back(found->second);
     ranks_on_[static_cast<std::size_t>(found->second)].push_back(static_cast<int>(rank));
   }

@@ -20,6 +20,11 @@ class Nodes {
   [[nodiscard]] int count() const { return static_cast<int>(ranks_on_.size()); }
   /// The node of a rank.
   [[nodiscard]] int of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
+  /// What a node is called in messages: the first word of its name, which is its computer's if it
+  /// has no other.
+  [[nodiscard]] const std::string& name(int node) const {
+    return names_[static_cast<std::size_t>(node)];
+  }
   /// In ascending order.
   [[nodiscard]] const std::vector<int>& ranks_on(int node) const {
     return ranks_on_[static_cast<std::size_t>(node)];
@@ -30,6 +35,7 @@ class Nodes {
  private:
   std::vector<int> node_of_;
   std::vector<std::vector<int>> ranks_on_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace polypath::communicator

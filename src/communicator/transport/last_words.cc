@@ -36,13 +36,13 @@ void LastWords::say(const std::optional<Error>& failure) {
   (void)send_some(connection_, std::as_bytes(std::span(text)));
 }
 
-std::optional<Error> LastWords::failure(int own, int other) {
+std::optional<Error> LastWords::failure(int own, const std::string& other) {
   listen();
   if (failure_ || !ended_ || !ended_->has_passed()) return failure_;
   return Error(ErrorCode::communicator,
-               fmt::format("Rank {} has ended (its connection to rank {} is closed) Find out what "
+               fmt::format("R{} has ended (its connection to rank {} is closed) Find out what "
                            "became of that rank.",
-                           other, own));
+                           other.substr(1), own));
 }
 
 std::string LastWords::given_up() {

@@ -20,8 +20,8 @@ class LastWords {
   /// Once: none if this rank ends well.
   void say(const std::optional<Error>& failure);
   /// The problem that keeps the other rank from doing its part, as rank `own` has heard it from
-  /// rank `other`.
-  [[nodiscard]] std::optional<Error> failure(int own, int other);
+  /// `other`, "rank 3 on node1".
+  [[nodiscard]] std::optional<Error> failure(int own, const std::string& other);
   /// Why the other one has given up; empty if it has not, as far as is known.
   [[nodiscard]] std::string given_up();
   /// Whether the other one may still say something: for a second at most since this was first

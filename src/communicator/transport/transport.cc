@@ -9,6 +9,16 @@ namespace polypath::communicator {
 
 Transport::Transport(int rank, int size) : rank_(rank), size_(size) { check_rank(rank, size); }
 
+void Transport::name_nodes(const Nodes& nodes) {
+  for (int rank = 0; rank < size_; ++rank) nodes_.push_back(nodes.name(nodes.of(rank)));
+}
+
+std::string Transport::describe(int rank) const {
+  const auto at = static_cast<std::size_t>(rank);
+  return at < nodes_.size() ? fmt::format("rank {} on {}", rank, nodes_[at])
+                            : fmt::format("rank {}", rank);
+}
+
 void Transport::check_other(int other) const {
   if (other >= 0 && other < size_ && other != rank_) return;
   fail(ErrorCode::invalid_argument, fmt::format("rank {} has no message for rank {}", rank_, other),

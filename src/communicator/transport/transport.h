@@ -16,8 +16,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "communicator/bootstrap/bootstrap.h"
+#include "communicator/bootstrap/nodes.h"
 #include "core/error.h"
 #include "core/units.h"
 
@@ -40,6 +42,11 @@ class Transport {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+
+  /// Errors name the nodes of other ranks from here on. Before there are messages.
+  virtual void name_nodes(const Nodes& nodes);
+  /// A rank in errors: "rank 3 on node1"; "rank 3" if nothing is known of nodes.
+  [[nodiscard]] std::string describe(int rank) const;
 
   /// Starts a message. Its memory is read, or written, until it is over. Errors: invalid_argument
   /// for this rank itself or one that there is not; communicator after an abort.
@@ -64,6 +71,9 @@ class Transport {
   /// that it has ended, a second after its connection was closed without a message, because it may
   /// have done its part. None if no problem is known.
   virtual std::optional<Error> failure() = 0;
+  /// True while memory of messages is in use in spite of an abort, by the library that carries
+  /// them. May be asked again and again: it makes progress.
+  virtual bool is_busy() { return false; }
 
  private:
   virtual MessageNumber start_sending(int to, std::uint32_t tag,
@@ -78,6 +88,7 @@ class Transport {
 
   int rank_;
   int size_;
+  std::vector<std::string> nodes_;  ///< by rank; empty: not known
 };
 
 /// Over TCP: each rank listens at `host`, the name or address by which the others reach it, and has

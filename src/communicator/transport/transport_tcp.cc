@@ -78,7 +78,8 @@ class TcpTransport final : public Transport {
     if (peer.is_closed && peer.last_words.may_come()) return false;
     const std::string given_up = peer.last_words.given_up();
     fail(ErrorCode::communicator,
-         fmt::format("rank {} has a message with rank {} that cannot end", rank(), found->second),
+         fmt::format("rank {} has a message with {} that cannot end", rank(),
+                     describe(found->second)),
          given_up.empty() ? peer.problem : "it has given up: " + given_up,
          "Look at what that rank has said, and start all ranks again.");
   }
@@ -101,9 +102,10 @@ class TcpTransport final : public Transport {
 
   std::optional<Error> failure() override {
     const std::scoped_lock lock(mutex_);
-    for (std::size_t other = 0; other < peers_.size(); ++other)
-      if (auto failure = peers_[other].last_words.failure(rank(), static_cast<int>(other)))
-        return failure;
+    for (int other = 0; other < size(); ++other) {
+      LastWords& words = peers_[static_cast<std::size_t>(other)].last_words;
+      if (auto failure = words.failure(rank(), describe(other))) return failure;
+    }
     return std::nullopt;
   }
 
@@ -207,14 +209,15 @@ class TcpTransport final : public Transport {
 
   std::string awaited(MessageNumber message) override {
     const std::scoped_lock lock(mutex_);
-    for (std::size_t other = 0; other < peers_.size(); ++other) {
-      for (const Sent& each : peers_[other].sending)
+    for (int other = 0; other < size(); ++other) {
+      const Peer& peer = peers_[static_cast<std::size_t>(other)];
+      for (const Sent& each : peer.sending)
         if (each.number == message)
-          return fmt::format("rank {}, which is to receive {} bytes with tag {}", other,
+          return fmt::format("{}, which is to receive {} bytes with tag {}", describe(other),
                              each.header.bytes, each.header.tag);
-      for (const Wanted& each : peers_[other].receiving)
+      for (const Wanted& each : peer.receiving)
         if (each.number == message)
-          return fmt::format("rank {}, which is to send {} bytes with tag {}", other,
+          return fmt::format("{}, which is to send {} bytes with tag {}", describe(other),
                              each.header.bytes, each.header.tag);
     }
     return "a message that is over";
