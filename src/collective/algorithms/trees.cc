@@ -89,6 +89,7 @@ class AlongTrees {
     for (const Planted& each : planted_)
       (each.inwards ? inward_ : outward_) =
           std::max(each.inwards ? inward_ : outward_, each.tree.depth());
+    find_levels();
     cut();
     places_.resize(index_of(pieces_) * planted_.size());
   }
@@ -272,7 +273,7 @@ class AlongTrees {
       const Vertex& vertex = of.tree.vertex(number);
       const auto [offset, bytes] = stretch(of, piece);
       Operand& value = places(piece, i)[index_of(number)];
-      if (is_leaf(of.tree, number)) value = {input(of, vertex.rank, offset), false};
+      if (is_leaf(i, number)) value = {input(of, vertex.rank, offset), false};
       const int to = of.tree.vertex(vertex.parent).rank;
       if (to == vertex.rank || bytes.value == 0) return;
       const Slice arrived = slot_of(i, number, piece, vertex.rank, to, bytes);
@@ -283,16 +284,15 @@ class AlongTrees {
     for_vertices(depth - 1, true, [&](std::size_t i, int number) { add_up(piece, i, number); });
   }
 
-  [[nodiscard]] static bool is_leaf(const Tree& tree, int number) {
-    return std::ranges::none_of(tree.vertices(),
-                                [&](const Vertex& each) { return each.parent == number; });
+  [[nodiscard]] bool is_leaf(std::size_t tree, int number) const {
+    return leaves_[tree][index_of(number)];
   }
 
   void add_up(int piece, std::size_t tree, int number) {
     const Planted& of = planted_[tree];
     const Vertex& vertex = of.tree.vertex(number);
     const auto [offset, bytes] = stretch(of, piece);
-    if (bytes.value == 0 || is_leaf(of.tree, number)) return;
+    if (bytes.value == 0 || is_leaf(tree, number)) return;
     Places& values = places(piece, tree);
     std::vector<std::pair<int, Operand>> ordered;
     if (vertex.takes_part)
@@ -347,6 +347,14 @@ class AlongTrees {
   // Of all trees, those at a depth; first those whose messages go to the next rank.
   template <class Action>
   void for_vertices(int depth, bool inwards, Action action) const {
+    for (const auto& [i, number] : (inwards ? inwards_at_ : outwards_at_)[index_of(depth)])
+      action(i, number);
+  }
+
+  /// A tree, and a vertex of it.
+  using Level = std::vector<std::pair<std::size_t, int>>;
+
+  [[nodiscard]] Level level(int depth, bool inwards) const {
     std::vector<std::tuple<int, std::size_t, int>> found;
     for (std::size_t i = 0; i < planted_.size(); ++i) {
       const Tree& tree = planted_[i].tree;
@@ -360,14 +368,27 @@ class AlongTrees {
       }
     }
     std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
-    for (const auto& [distance, i, number] : found) action(i, number);
+    Level level;
+    for (const auto& [distance, i, number] : found) level.emplace_back(i, number);
+    return level;
+  }
+  void find_levels() {
+    for (int depth = 0; depth <= inward_; ++depth) inwards_at_.push_back(level(depth, true));
+    for (int depth = 0; depth <= outward_; ++depth) outwards_at_.push_back(level(depth, false));
+    for (const Planted& each : planted_) {
+      std::vector<bool>& leaves = leaves_.emplace_back(each.tree.vertices().size(), true);
+      for (const Vertex& vertex : each.tree.vertices())
+        if (vertex.parent >= 0) leaves[index_of(vertex.parent)] = false;
+    }
   }
 
   Composer& composer_;
   const CollectiveRequest& request_;
   bool through_slots_;
   std::vector<Planted> planted_;
-  int inward_ = 0, outward_ = 0;  ///< the depths of the deepest trees
+  int inward_ = 0, outward_ = 0;                 ///< the depths of the deepest trees
+  std::vector<Level> inwards_at_, outwards_at_;  ///< by depth
+  std::vector<std::vector<bool>> leaves_;        ///< by tree and vertex
   int pieces_ = 1;
   std::vector<std::vector<Bytes>> offsets_;                  ///< in slots, by tree and vertex
   std::map<std::pair<int, int>, std::vector<Slice>> slots_;  ///< by link and piece

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collective/choose/copies_at_once.h"
+#include "collective/choose/played_part.h"
 #include "collective/choose/predicted_time.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -14,14 +15,18 @@ namespace polypath::collective {
 namespace {
 
 // The search stops after so many halvings without gain, not after one: the next one may be the
-// first to overlap.
+// first to overlap. Once one has gained, the next one without gain is the last.
 constexpr int kMostInVain = 2;
+constexpr double kLeastOfHalving = 1e-3;  // and after one that gains less
 
 // Of longer messages so many pieces are played for each rank, and so many fewer: enough for all
 // steps of a pipeline to be under way, and with several paths for what a host's cache takes in at
 // first.
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 constexpr std::uint64_t kPlayedOfLarge = 2;
+
+// Several paths are tried with so many pieces for each rank first, if the message has more.
+constexpr std::uint64_t kTrialRounds = 3;
 constexpr std::size_t kLargeProgram = 200;
 
 // After playing so many nodes, the planner decides with the predictions that it has. With 10'000 a
@@ -72,40 +77,6 @@ std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest&
 
 bool are_divided(const CollectiveOptions& options) {
   return options.divided || options.private_memory;
-}
-
-double times_of(const CollectiveRequest& request, const CollectiveRequest& part) {
-  return message_bytes(request).real() / message_bytes(part).real();
-}
-
-// Algorithms divide messages among the ranks before they cut them into pieces.
-Bytes round_of(const CollectiveRequest& request, const Tuning& tuning) {
-  return tuning.piece * static_cast<std::uint64_t>(request.size());
-}
-
-// A part of a number, but 0 of 0 only.
-std::uint64_t part_of_number(std::uint64_t number, double part) {
-  const auto less = static_cast<std::uint64_t>(static_cast<double>(number) * part);
-  return number == 0 ? 0 : std::max<std::uint64_t>(less, 1);
-}
-
-// Of all_to_all_v blocks may be many times a few elements: then each has fewer of them.
-CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuning,
-                            std::uint64_t rounds) {
-  constexpr std::uint64_t kMany = 1 << 20;
-  const double part = (round_of(request, tuning) * rounds).real() / message_bytes(request).real();
-  CollectiveRequest smaller = request;
-  if (request.counts.empty() || request.elements >= kMany)
-    smaller.elements = part_of_number(request.elements, part);
-  else
-    for (std::uint64_t& count : smaller.counts) count = part_of_number(count, part);
-  return smaller;
-}
-
-// Every one more does as much again.
-CollectiveRequest of_one_round(const CollectiveRequest& request, const Tuning& tuning) {
-  return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
-                                                                : request;
 }
 
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
@@ -240,30 +211,40 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
 // By one executor; the other executor is tried with the best draft of the first. A draft that takes
 // longer than `give_up` ends the search at once, and smaller pieces are not tried if the best draft
 // is near `least`. Messages that are played for longer ones may take as long as their calls,
-// independent of their size: hence no less than `least`.
+// independent of their size: hence no less than `least`. Halved pieces fill a pipeline in half the
+// time, so that all further halvings gain what the last one has gained at most.
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
-                                              const CollectiveOptions& options, Seconds least,
-                                              Seconds give_up) {
+                                              const CollectiveOptions& options,
+                                              const Limits& limits) {
   const std::vector<Executor> executors = executors_of(options);
   draft.executor = executors.back();
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
-  const int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
+  int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
+  Seconds before = Seconds::infinity();
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
-    draft.predicted = std::max(predict(draft, request, options), least);
+    draft.predicted = std::max(predict(draft, request, options), limits.least);
     const bool gains = draft.predicted < best.predicted;
     const bool is_impossible = draft.predicted == Seconds::infinity();
     // Pieces beyond all parts of a message make one program.
     if (gains) best = draft, in_vain = 0;
     else if (is_impossible || draft.predicted > best.predicted) ++in_vain;
-    if (draft.predicted > give_up || has_played_enough()) return best;
-    if (draft.algorithm->is_kernel || best.predicted < least * kClearLoss) break;
+    if (draft.predicted > limits.give_up || has_played_enough()) return best;
+    if (draft.algorithm->is_kernel || best.predicted < limits.least * kClearLoss) break;
     if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
+    if (const Seconds gain = before - draft.predicted;
+        gain > Seconds{} && before < Seconds::infinity()) {
+      if (draft.predicted - gain > limits.to_beat) return best;
+      if (gain < before * kLeastOfHalving) break;
+      most_in_vain = 1;
+    }
+    before = draft.predicted;
   }
+  if (executors.size() == 1 || best.predicted > limits.to_beat * kClearLoss) return best;
   draft = best;
   draft.executor = executors.front();
-  if (executors.size() > 1) draft.predicted = std::max(predict(draft, request, options), least);
+  draft.predicted = std::max(predict(draft, request, options), limits.least);
   return draft.predicted < best.predicted ? draft : best;
 }
 
@@ -295,14 +276,14 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   bare.without_order = true;
   const Program program = build(algorithm, machine_, built, bare, &routes_);
   const double times = times_of(request, built);
-  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), program.nodes().size()};
+  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
   const double nodes = static_cast<double>(candidate.nodes) * times / issuers;
-  candidate.draft.tuning.piece =
-      largest_piece(request, program, machine_.costs.graph_launch_node * nodes, candidate.least);
+  candidate.calls = machine_.costs.graph_launch_node * nodes;
+  candidate.draft.tuning.piece = largest_piece(request, program, candidate.calls, candidate.least);
   return candidate;
 }
 
@@ -337,7 +318,8 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
     if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
     const bool is_long = sample(request, each.draft).beyond > 0;
     const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
-    const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
+    const CollectiveDraft draft =
+        best_piece(each.draft, request, options, {each.least, give_up, to_beat});
     if (draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     to_beat = std::min(to_beat, draft.predicted);
@@ -365,6 +347,24 @@ void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const Collecti
   most_played_ = most;
 }
 
+// Not if the links of their paths take too long by themselves, nothing is split, or the first
+// pieces take longer than over one path.
+bool CollectivePlanner::may_gain_by_paths(CollectiveDraft draft, const CollectiveRequest& request,
+                                          const CollectiveOptions& options, Seconds give_up) {
+  draft.executor = executors_of(options).back();
+  const bool is_long = message_bytes(request) > round_of(request, draft.tuning) * kTrialRounds;
+  const CollectiveRequest part = is_long ? of_rounds(request, draft.tuning, kTrialRounds) : request;
+  const Program& split = program_for(draft, part);
+  if (least_time(machine_, split, times_of(request, part)) > give_up) return false;
+  draft.tuning.several_paths = false;
+  const Program& whole = program_for(draft, part);
+  if (split.nodes().size() == whole.nodes().size()) return false;
+  if (!is_long) return true;
+  const bool divided = are_divided(options);
+  return play(part, draft.executor, split, divided) <
+         play(part, draft.executor, whole, divided) * kClearLoss;
+}
+
 // The pieces and the radix are those that are best over one path: where several paths lose clearly
 // then, to that or to the best of all, nothing else is tried.
 void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
@@ -383,7 +383,9 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
       draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
-    draft = best_piece(draft, request, options, each.least_by_any_way, give_up);
+    if (options.paths == PathChoice::any && !may_gain_by_paths(draft, request, options, give_up))
+      continue;
+    draft = best_piece(draft, request, options, {each.least_by_any_way, give_up, to_beat});
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -455,6 +457,21 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   return decisions;
 }
 
+// More trees use links more evenly, but need more calls, and packing many takes long: neither where
+// calls take longer than links anyway, nor where two and three trees use links no better than one.
+// A rooted message has other parts with one tree than with several.
+bool CollectivePlanner::is_worth_packing(const Entry& entry, int radix,
+                                         const CollectiveRequest& request) {
+  constexpr int kFew = 3, kMostParts = 128;
+  constexpr double kMoreOfLinks = 2;
+  if (entry.candidates.empty() || has_root(request.collective)) return true;
+  const Candidate& first = entry.candidates.front();
+  if (first.least < first.calls * kMoreOfLinks) return false;
+  const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
+  if (request.size() * others * radix > kMostParts) return false;
+  return radix <= kFew || entry.candidates.size() > 1;
+}
+
 // Kernels first, which are played at once, then those that the links allow most.
 std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     const CollectiveRequest& request, const CollectiveOptions& options) {
@@ -466,6 +483,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
     for (const int radix : radices_of(*algorithm, request)) {
+      if (algorithm->more_with_radix && !is_worth_packing(entry, radix, request)) continue;
       const Candidate candidate = candidate_of(*algorithm, radix, request, options);
       if (algorithm->more_with_radix && !has_root(request.collective) &&
           !entry.candidates.empty() && candidate.least * kClearLoss >= entry.least())

@@ -109,6 +109,7 @@ class CollectivePlanner {
   struct Candidate {
     CollectiveDraft draft;
     Seconds least, least_by_any_way;
+    Seconds calls = {};     ///< of all of it, as a graph
     std::size_t nodes = 0;  ///< of a program with one piece for each rank
   };
   /// An algorithm on its way to a decision.
@@ -125,6 +126,10 @@ class CollectivePlanner {
     [[nodiscard]] Seconds least() const;
     [[nodiscard]] Seconds least_by_any_way() const;
   };
+  /// Of a search: no less time is possible, more ends it, and what has to be beaten.
+  struct Limits {
+    Seconds least, give_up, to_beat;
+  };
   /// A request and what stands for it: two smaller ones, or itself alone.
   struct Sample {
     CollectiveRequest smaller, larger;
@@ -133,6 +138,8 @@ class CollectivePlanner {
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
                                                             const CollectiveOptions& options);
+  [[nodiscard]] static bool is_worth_packing(const Entry& entry, int radix,
+                                             const CollectiveRequest& request);
   static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
@@ -150,9 +157,10 @@ class CollectivePlanner {
   void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
                          const CollectiveRequest& request, const CollectiveOptions& options,
                          Seconds to_beat);
+  [[nodiscard]] bool may_gain_by_paths(CollectiveDraft draft, const CollectiveRequest& request,
+                                       const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
-                                           const CollectiveOptions& options, Seconds least,
-                                           Seconds give_up);
+                                           const CollectiveOptions& options, const Limits& limits);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,

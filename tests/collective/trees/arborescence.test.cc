@@ -11,7 +11,7 @@ namespace polypath::test::arborescence_test {
 namespace {
 
 CostMatrix random_costs(Random& random, int vertices, int edges_of_100) {
-  CostMatrix costs(index_of(vertices), std::vector<double>(index_of(vertices), kNoEdge));
+  CostMatrix costs(index_of(vertices));
   for (auto& row : costs)
     for (double& cost : row)
       if (random.chance(edges_of_100)) cost = random.integer(0, 20);
