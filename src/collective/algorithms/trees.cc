@@ -92,6 +92,8 @@ class AlongTrees {
     find_levels();
     cut();
     places_.resize(index_of(pieces_) * planted_.size());
+    for (int piece = 0; piece < pieces_; ++piece)
+      for (const Planted& each : planted_) stretches_.push_back(stretch(each, piece));
   }
 
   void compose() {
@@ -259,8 +261,11 @@ class AlongTrees {
 
   /// Where the values of a tree's vertices are, of one piece.
   using Places = std::vector<Operand>;
+  [[nodiscard]] std::size_t row(int piece, std::size_t tree) const {
+    return index_of(piece) * planted_.size() + tree;
+  }
   [[nodiscard]] Places& places(int piece, std::size_t tree) {
-    Places& places = places_[index_of(piece) * planted_.size() + tree];
+    Places& places = places_[row(piece, tree)];
     if (places.empty()) places.resize(planted_[tree].tree.vertices().size());
     return places;
   }
@@ -271,7 +276,7 @@ class AlongTrees {
     for_vertices(depth, true, [&](std::size_t i, int number) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
-      const auto [offset, bytes] = stretch(of, piece);
+      const auto [offset, bytes] = stretches_[row(piece, i)];
       Operand& value = places(piece, i)[index_of(number)];
       if (is_leaf(i, number)) value = {input(of, vertex.rank, offset), false};
       const int to = of.tree.vertex(vertex.parent).rank;
@@ -291,7 +296,7 @@ class AlongTrees {
   void add_up(int piece, std::size_t tree, int number) {
     const Planted& of = planted_[tree];
     const Vertex& vertex = of.tree.vertex(number);
-    const auto [offset, bytes] = stretch(of, piece);
+    const auto [offset, bytes] = stretches_[row(piece, tree)];
     if (bytes.value == 0 || is_leaf(tree, number)) return;
     Places& values = places(piece, tree);
     std::vector<std::pair<int, Operand>> ordered;
@@ -323,7 +328,7 @@ class AlongTrees {
     for_vertices(depth, false, [&](std::size_t i, int number) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
-      const auto [offset, bytes] = stretch(of, piece);
+      const auto [offset, bytes] = stretches_[row(piece, i)];
       if (bytes.value == 0) return;
       const int from = of.tree.vertex(vertex.parent).rank;
       Places& values = places(piece, i);
@@ -392,6 +397,7 @@ class AlongTrees {
   int pieces_ = 1;
   std::vector<std::vector<Bytes>> offsets_;                  ///< in slots, by tree and vertex
   std::map<std::pair<int, int>, std::vector<Slice>> slots_;  ///< by link and piece
+  std::vector<Part> stretches_;                              ///< by piece and tree
   std::vector<Places> places_;                               ///< by piece and tree
 };
 

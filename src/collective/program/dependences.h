@@ -28,10 +28,11 @@ class Dependences {
 
   /// Memory that has been used alike: its last writer, and the last reader since then in each
   /// queue.
+  using Readers = std::pmr::vector<int>;
   struct Segment {
     Bytes end;
-    int writer = -1;
-    std::vector<int> readers = {};
+    int writer;
+    Readers readers;
   };
 
  private:
