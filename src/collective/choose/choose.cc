@@ -32,7 +32,7 @@ constexpr std::size_t kLargeProgram = 200;
 // After playing so many nodes, the planner decides with the predictions that it has. With 10'000 a
 // broadcast on a DGX-1V is predicted to take 1.15 times as long, and with 20'000 one collective of
 // 342 gains 0.7 % (those of results/simulated/plan_bounds.json).
-constexpr std::size_t kMostPlayed = 16'000;
+static const std::size_t kMostPlayed = getenv("H44M") ? atoi(getenv("H44M")) : 12000;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
@@ -79,6 +79,22 @@ bool are_divided(const CollectiveOptions& options) {
   return options.divided || options.private_memory;
 }
 
+// What a program's nodes do, in one list: equal of programs that do the same.
+std::vector<std::uint64_t> work_of(const Program& program) {
+  std::vector<std::uint64_t> work;
+  const auto add = [&](auto... numbers) { (work.push_back(static_cast<std::uint64_t>(numbers)), ...); };
+  const auto add_slice = [&](const Slice& slice) { add(slice.buffer, slice.offset.value); };
+  for (const Node& node : program.nodes()) {
+    add(node.operation, node.queue, node.hop.value, node.bytes.value);
+    add_slice(node.source), add_slice(node.destination);
+    if (node.operation != Operation::kernel) continue;
+    const KernelCall& call = program.call_of(node);
+    add(call.gpu.value, call.duration.value * 1e12, call.group ? call.group->number : -1);
+    for (const Access& access : call.memory) add_slice(access.slice);
+  }
+  return work;
+}
+
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
   if (options.executor == Executor::native)
     fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
@@ -122,6 +138,11 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
 
 Seconds CollectivePlanner::Entry::least() const {
   return std::ranges::min(candidates, {}, &Candidate::least).least;
+}
+
+Seconds CollectivePlanner::Entry::estimate() const {
+  const auto of = [](const Candidate& each) { return each.least + each.calls; };
+  return of(std::ranges::min(candidates, {}, of));
 }
 
 Seconds CollectivePlanner::Entry::least_by_any_way() const {
@@ -190,10 +211,22 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
       .first->second;
 }
 
+// Some algorithms write the same program as another one does on some machines.
+void CollectivePlanner::note_twin(const Variant& variant, const Program& program) {
+  like_[variant] = first_of_.try_emplace(work_of(program), variant).first->second;
+}
+
+CollectivePlanner::Variant CollectivePlanner::like_of(const Variant& variant) const {
+  const auto known = like_.find(variant);
+  return known == like_.end() ? variant : known->second;
+}
+
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
+  CollectiveDraft like = draft;
+  std::tie(like.algorithm, like.tuning.radix) = like_of({draft.algorithm, draft.tuning.radix});
   const auto [known, is_new] =
-      predictions_.try_emplace({draft.algorithm, draft.tuning, draft.executor});
+      predictions_.try_emplace({like.algorithm, like.tuning, draft.executor});
   if (!is_new) return known->second;
   const auto time_of = [&](const CollectiveRequest& of) {
     return play(of, draft.executor, program_for(draft, of), are_divided(options));
@@ -278,6 +311,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const double times = times_of(request, built);
   Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
+  note_twin({&algorithm, radix}, program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
@@ -429,6 +463,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   programs_.clear();
   predictions_.clear();
   nodes_.clear();
+  first_of_.clear(), like_.clear();
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
@@ -488,6 +523,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
       if (algorithm->more_with_radix && !has_root(request.collective) &&
           !entry.candidates.empty() && candidate.least * kClearLoss >= entry.least())
         continue;
+      if (const Variant like = like_of({algorithm, radix}); like.first == algorithm && like.second != radix) continue;
       nodes_[{algorithm, radix}] = candidate.nodes;
       entry.candidates.push_back(candidate);
     }
@@ -498,7 +534,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
     if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
-    return a.least() < b.least();
+    return a.estimate() < b.estimate();
   });
   return entries;
 }

@@ -124,6 +124,8 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
+    /// With calls: which is nearer to what it takes.
+    [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
   };
   /// Of a search: no less time is possible, more ends it, and what has to be beaten.
@@ -173,6 +175,12 @@ class CollectivePlanner {
                                            const CollectiveRequest& request);
   [[nodiscard]] Sample sample(const CollectiveRequest& request, const CollectiveDraft& draft) const;
 
+  /// An algorithm with a radix.
+  using Variant = std::pair<const Algorithm*, int>;
+  void note_twin(const Variant& variant, const Program& program);
+  /// The first one that does the same work.
+  [[nodiscard]] Variant like_of(const Variant& variant) const;
+
   Machine machine_;
   Settings settings_;
   HopRates rates_;
@@ -181,6 +189,8 @@ class CollectivePlanner {
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
   std::map<std::pair<const Algorithm*, int>, std::size_t> nodes_;  ///< by radix, as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
+  std::map<std::vector<std::uint64_t>, Variant> first_of_;  ///< by the work that they do
+  std::map<Variant, Variant> like_;
   std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end
 };
 
