@@ -17,7 +17,7 @@ namespace {
 // The search stops after so many halvings without gain, not after one: the next one may be the
 // first to overlap. Once one has gained, the next one without gain is the last.
 constexpr int kMostInVain = 2;
-constexpr double kLeastOfHalving = 1e-3;  // and after one that gains less
+constexpr double kLeastOfHalving = 1e-3;  // nor is one tried after many pieces gain less
 
 // Of longer messages so many pieces are played for each rank, and so many fewer: enough for all
 // steps of a pipeline to be under way, and with several paths for what a host's cache takes in at
@@ -32,14 +32,15 @@ constexpr std::size_t kLargeProgram = 200;
 // After playing so many nodes, the planner decides with the predictions that it has. With 10'000 a
 // broadcast on a DGX-1V is predicted to take 1.15 times as long, and with 20'000 one collective of
 // 342 gains 0.7 % (those of results/simulated/plan_bounds.json).
-static const std::size_t kMostPlayed = getenv("H44M") ? atoi(getenv("H44M")) : 12000;
+constexpr std::size_t kMostPlayed = 12'000;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
-// Smaller pieces and the other executor do not make up for more, and for less nothing is played.
+// Smaller pieces do not make up for more, and for less nothing is played; nor the other executor.
 constexpr double kClearLoss = 1.02;
+constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
 
@@ -269,12 +270,13 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     if (const Seconds gain = before - draft.predicted;
         gain > Seconds{} && before < Seconds::infinity()) {
       if (draft.predicted - gain > limits.to_beat) return best;
-      if (gain < before * kLeastOfHalving) break;
+      const bool are_many = sample(request, draft).beyond > 0;
+      if (are_many && gain < before * kLeastOfHalving) break;
       most_in_vain = 1;
     }
     before = draft.predicted;
   }
-  if (executors.size() == 1 || best.predicted > limits.to_beat * kClearLoss) return best;
+  if (executors.size() == 1 || best.predicted > limits.to_beat * kMostByExecutor) return best;
   draft = best;
   draft.executor = executors.front();
   draft.predicted = std::max(predict(draft, request, options), limits.least);
