@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "collective/choose/copies_at_once.h"
+#include "collective/choose/explain_choice.h"
 #include "collective/choose/played_part.h"
 #include "collective/choose/predicted_time.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "model/program_bound.h"
 
 namespace polypath::collective {
@@ -29,9 +29,9 @@ constexpr std::uint64_t kPlayedOfLarge = 2;
 constexpr std::uint64_t kTrialRounds = 3;
 constexpr std::size_t kLargeProgram = 200;
 
-// After playing so many nodes, the planner decides with the predictions that it has. With 10'000 a
-// broadcast on a DGX-1V is predicted to take 1.15 times as long, and with 20'000 one collective of
-// 342 gains 0.7 % (those of results/simulated/plan_bounds.json).
+// After playing so many nodes, the planner decides with the predictions that it has. With 10'000
+// two collectives of 684 (those of results/simulated/plan_bounds.json, and of 64 KiB and 1 MiB) are
+// predicted to take 2 % longer, and with 16'000 three gain 0.2 % at most.
 constexpr std::size_t kMostPlayed = 12'000;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
@@ -80,53 +80,12 @@ bool are_divided(const CollectiveOptions& options) {
   return options.divided || options.private_memory;
 }
 
-// What a program's nodes do, in one list: equal of programs that do the same.
-std::vector<std::uint64_t> work_of(const Program& program) {
-  std::vector<std::uint64_t> work;
-  const auto add = [&](auto... numbers) { (work.push_back(static_cast<std::uint64_t>(numbers)), ...); };
-  const auto add_slice = [&](const Slice& slice) { add(slice.buffer, slice.offset.value); };
-  for (const Node& node : program.nodes()) {
-    add(node.operation, node.queue, node.hop.value, node.bytes.value);
-    add_slice(node.source), add_slice(node.destination);
-    if (node.operation != Operation::kernel) continue;
-    const KernelCall& call = program.call_of(node);
-    add(call.gpu.value, call.duration.value * 1e12, call.group ? call.group->number : -1);
-    for (const Access& access : call.memory) add_slice(access.slice);
-  }
-  return work;
-}
-
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
   if (options.executor == Executor::native)
     fail(ErrorCode::invalid_argument, "a collective cannot be native copies",
          "it is a program of many", "Choose stream or graph.");
   if (options.executor) return {*options.executor};
   return {Executor::stream, Executor::graph};
-}
-
-std::string in_words(const CollectiveDraft& draft) {
-  return fmt::format("pieces of {}, {}, {}", describe_bytes(draft.tuning.piece),
-                     draft.tuning.several_paths ? "several paths" : "one path",
-                     draft.executor == Executor::graph ? "a graph" : "streams");
-}
-
-void explain(std::vector<AlgorithmDecision>& decisions) {
-  decisions.front().chosen = true;
-  const Seconds best = decisions.front().draft.predicted;
-  for (AlgorithmDecision& each : decisions) {
-    if (each.draft.predicted == Seconds::infinity()) {
-      each.reason = "cannot be done by ranks of their own: memory out of reach, or too many flags";
-      continue;
-    }
-    const double factor = each.draft.predicted / best;
-    if (each.chosen) each.reason = fmt::format("is over first: {}", in_words(each.draft));
-    else if (each.at_least)
-      each.reason =
-          fmt::format("takes at least {:.2f} times as long, by what its links carry", factor);
-    else
-      each.reason =
-          fmt::format("takes {:.2f} times as long at its best: {}", factor, in_words(each.draft));
-  }
 }
 
 }  // namespace
@@ -212,20 +171,10 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
       .first->second;
 }
 
-// Some algorithms write the same program as another one does on some machines.
-void CollectivePlanner::note_twin(const Variant& variant, const Program& program) {
-  like_[variant] = first_of_.try_emplace(work_of(program), variant).first->second;
-}
-
-CollectivePlanner::Variant CollectivePlanner::like_of(const Variant& variant) const {
-  const auto known = like_.find(variant);
-  return known == like_.end() ? variant : known->second;
-}
-
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
   CollectiveDraft like = draft;
-  std::tie(like.algorithm, like.tuning.radix) = like_of({draft.algorithm, draft.tuning.radix});
+  std::tie(like.algorithm, like.tuning.radix) = twins_.of({draft.algorithm, draft.tuning.radix});
   const auto [known, is_new] =
       predictions_.try_emplace({like.algorithm, like.tuning, draft.executor});
   if (!is_new) return known->second;
@@ -313,7 +262,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const double times = times_of(request, built);
   Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
-  note_twin({&algorithm, radix}, program);
+  twins_.note({&algorithm, radix}, program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
@@ -384,7 +333,7 @@ void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const Collecti
 }
 
 // Not if the links of their paths take too long by themselves, nothing is split, or the first
-// pieces take longer than over one path.
+// pieces take longer than over one path; trees go over several paths anyway.
 bool CollectivePlanner::may_gain_by_paths(CollectiveDraft draft, const CollectiveRequest& request,
                                           const CollectiveOptions& options, Seconds give_up) {
   draft.executor = executors_of(options).back();
@@ -397,8 +346,9 @@ bool CollectivePlanner::may_gain_by_paths(CollectiveDraft draft, const Collectiv
   if (split.nodes().size() == whole.nodes().size()) return false;
   if (!is_long) return true;
   const bool divided = are_divided(options);
+  const double at_most = draft.algorithm->more_with_radix ? 1 : kClearLoss;
   return play(part, draft.executor, split, divided) <
-         play(part, draft.executor, whole, divided) * kClearLoss;
+         play(part, draft.executor, whole, divided) * at_most;
 }
 
 // The pieces and the radix are those that are best over one path: where several paths lose clearly
@@ -465,7 +415,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   programs_.clear();
   predictions_.clear();
   nodes_.clear();
-  first_of_.clear(), like_.clear();
+  twins_ = {};
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
@@ -525,7 +475,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
       if (algorithm->more_with_radix && !has_root(request.collective) &&
           !entry.candidates.empty() && candidate.least * kClearLoss >= entry.least())
         continue;
-      if (const Variant like = like_of({algorithm, radix}); like.first == algorithm && like.second != radix) continue;
+      if (twins_.is_like_smaller({algorithm, radix})) continue;
       nodes_[{algorithm, radix}] = candidate.nodes;
       entry.candidates.push_back(candidate);
     }

@@ -15,9 +15,9 @@
 // time that the machine's resources leave them (model/program_bound.h), kernels first, each with
 // its largest pieces; then smaller ones are tried, of the algorithms that are best by then first.
 // How messages are divided among paths is a share program's answer (Routes), which only the play of
-// the whole judges. After 16 000 nodes nothing else is tried. When it was 10 000, three of 420
-// requests (fourteen machines, five collectives, 1 MiB to 1 GiB) got another plan by that, which
-// was predicted to take 0.6 % longer at most (results/planning.json).
+// the whole judges; the first pieces tell where that is in vain. Halvings end where the last one
+// has gained too little for the next ones to win by. Algorithms that write the same program are
+// played once. After 12 000 nodes nothing else is tried.
 
 #include <map>
 #include <memory>
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "collective/algorithms/algorithm.h"
+#include "collective/choose/twins.h"
 #include "collective/division/projection.h"
 #include "collective/program/collective_program.h"
 #include "collective/program/routes.h"
@@ -175,12 +176,6 @@ class CollectivePlanner {
                                            const CollectiveRequest& request);
   [[nodiscard]] Sample sample(const CollectiveRequest& request, const CollectiveDraft& draft) const;
 
-  /// An algorithm with a radix.
-  using Variant = std::pair<const Algorithm*, int>;
-  void note_twin(const Variant& variant, const Program& program);
-  /// The first one that does the same work.
-  [[nodiscard]] Variant like_of(const Variant& variant) const;
-
   Machine machine_;
   Settings settings_;
   HopRates rates_;
@@ -189,8 +184,7 @@ class CollectivePlanner {
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
   std::map<std::pair<const Algorithm*, int>, std::size_t> nodes_;  ///< by radix, as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
-  std::map<std::vector<std::uint64_t>, Variant> first_of_;  ///< by the work that they do
-  std::map<Variant, Variant> like_;
+  Twins twins_;
   std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end
 };
 

@@ -26,9 +26,9 @@ class Dependences {
   /// until the next call.
   std::vector<int>& add(int queue, std::span<const MemoryUse> uses);
 
+  using Readers = std::pmr::vector<int>;
   /// Memory that has been used alike: its last writer, and the last reader since then in each
   /// queue.
-  using Readers = std::pmr::vector<int>;
   struct Segment {
     Bytes end;
     int writer;
