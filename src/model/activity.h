@@ -42,7 +42,7 @@ struct Activity {
 
   int unfinished = 0;  ///< activities it still waits for
   std::pmr::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
-  double left = 0;                                                        ///< bytes still to flow
+  double left = 0;                    ///< bytes still to flow
   std::shared_ptr<Activity> part_of;  ///< the kernel whose traffic this is
   std::size_t flows = 0;              ///< of its traffic, not yet through
 };

@@ -19,6 +19,7 @@
 #include "collective/algorithms/node_ranks.h"
 #include "collective/program/routes.h"
 #include "collective/trees/index_of.h"
+#include "collective/trees/levels.h"
 #include "kernels/reduce_layout.h"
 
 namespace polypath::collective {
@@ -86,10 +87,7 @@ class AlongTrees {
         through_slots_(composer.tuning().private_memory ||
                        (request_.in_place && request_.collective == Collective::all_to_all)) {
     plant(groups);
-    for (const Planted& each : planted_)
-      (each.inwards ? inward_ : outward_) =
-          std::max(each.inwards ? inward_ : outward_, each.tree.depth());
-    find_levels();
+    for (const Planted& each : planted_) levels_.add(each.tree, each.inwards);
     cut();
     places_.resize(index_of(pieces_) * planted_.size());
     for (int piece = 0; piece < pieces_; ++piece)
@@ -99,9 +97,9 @@ class AlongTrees {
   void compose() {
     keep_own();
     std::vector<std::function<void(int)>> steps;
-    for (int depth = inward_; depth > 0; --depth)
+    for (int depth = levels_.depth(true); depth > 0; --depth)
       steps.emplace_back([this, depth](int piece) { gather(piece, depth); });
-    for (int depth = 1; depth <= outward_; ++depth)
+    for (int depth = 1; depth <= levels_.depth(false); ++depth)
       steps.emplace_back([this, depth](int piece) { spread(piece, depth); });
     pipeline(pieces_, steps);
   }
@@ -273,31 +271,27 @@ class AlongTrees {
   // The vertices at a depth send their values, or sums, to their parents, which add them up.
   void gather(int piece, int depth) {
     std::vector<Message> messages;
-    for_vertices(depth, true, [&](std::size_t i, int number) {
+    for (const auto& [ahead, i, number] : levels_.at(depth, true)) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
       const auto [offset, bytes] = stretches_[row(piece, i)];
       Operand& value = places(piece, i)[index_of(number)];
-      if (is_leaf(i, number)) value = {input(of, vertex.rank, offset), false};
+      if (levels_.is_leaf(i, number)) value = {input(of, vertex.rank, offset), false};
       const int to = of.tree.vertex(vertex.parent).rank;
-      if (to == vertex.rank || bytes.value == 0) return;
+      if (to == vertex.rank || bytes.value == 0) continue;
       const Slice arrived = slot_of(i, number, piece, vertex.rank, to, bytes);
       messages.push_back({value.at, arrived, bytes});
       value = {arrived, true};
-    });
+    }
     composer_.send(joined(messages));
-    for_vertices(depth - 1, true, [&](std::size_t i, int number) { add_up(piece, i, number); });
-  }
-
-  [[nodiscard]] bool is_leaf(std::size_t tree, int number) const {
-    return leaves_[tree][index_of(number)];
+    for (const auto& [ahead, i, number] : levels_.at(depth - 1, true)) add_up(piece, i, number);
   }
 
   void add_up(int piece, std::size_t tree, int number) {
     const Planted& of = planted_[tree];
     const Vertex& vertex = of.tree.vertex(number);
     const auto [offset, bytes] = stretches_[row(piece, tree)];
-    if (bytes.value == 0 || is_leaf(tree, number)) return;
+    if (bytes.value == 0 || levels_.is_leaf(tree, number)) return;
     Places& values = places(piece, tree);
     std::vector<std::pair<int, Operand>> ordered;
     if (vertex.takes_part)
@@ -325,11 +319,11 @@ class AlongTrees {
   // The vertices at a depth get what their parents have.
   void spread(int piece, int depth) {
     std::vector<Message> messages, kept;
-    for_vertices(depth, false, [&](std::size_t i, int number) {
+    for (const auto& [ahead, i, number] : levels_.at(depth, false)) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
       const auto [offset, bytes] = stretches_[row(piece, i)];
-      if (bytes.value == 0) return;
+      if (bytes.value == 0) continue;
       const int from = of.tree.vertex(vertex.parent).rank;
       Places& values = places(piece, i);
       if (vertex.parent == 0) values[0] = {of_root(of, offset), false};
@@ -339,7 +333,7 @@ class AlongTrees {
           needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
       messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
-    });
+    }
     composer_.send(joined(messages));
     for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
   }
@@ -349,51 +343,11 @@ class AlongTrees {
     return input(of, of.from, offset);
   }
 
-  // Of all trees, those at a depth; first those whose messages go to the next rank.
-  template <class Action>
-  void for_vertices(int depth, bool inwards, Action action) const {
-    for (const auto& [i, number] : (inwards ? inwards_at_ : outwards_at_)[index_of(depth)])
-      action(i, number);
-  }
-
-  /// A tree, and a vertex of it.
-  using Level = std::vector<std::pair<std::size_t, int>>;
-
-  [[nodiscard]] Level level(int depth, bool inwards) const {
-    std::vector<std::tuple<int, std::size_t, int>> found;
-    for (std::size_t i = 0; i < planted_.size(); ++i) {
-      const Tree& tree = planted_[i].tree;
-      if (planted_[i].inwards != inwards) continue;
-      for (int number = 0; number < static_cast<int>(tree.vertices().size()); ++number) {
-        const Vertex& vertex = tree.vertex(number);
-        if (vertex.depth != depth) continue;
-        const int parent = vertex.parent < 0 ? vertex.rank : tree.vertex(vertex.parent).rank;
-        const int ahead = inwards ? parent - vertex.rank : vertex.rank - parent;
-        found.emplace_back((ahead + request_.size()) % request_.size(), i, number);
-      }
-    }
-    std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
-    Level level;
-    for (const auto& [distance, i, number] : found) level.emplace_back(i, number);
-    return level;
-  }
-  void find_levels() {
-    for (int depth = 0; depth <= inward_; ++depth) inwards_at_.push_back(level(depth, true));
-    for (int depth = 0; depth <= outward_; ++depth) outwards_at_.push_back(level(depth, false));
-    for (const Planted& each : planted_) {
-      std::vector<bool>& leaves = leaves_.emplace_back(each.tree.vertices().size(), true);
-      for (const Vertex& vertex : each.tree.vertices())
-        if (vertex.parent >= 0) leaves[index_of(vertex.parent)] = false;
-    }
-  }
-
   Composer& composer_;
   const CollectiveRequest& request_;
   bool through_slots_;
   std::vector<Planted> planted_;
-  int inward_ = 0, outward_ = 0;                 ///< the depths of the deepest trees
-  std::vector<Level> inwards_at_, outwards_at_;  ///< by depth
-  std::vector<std::vector<bool>> leaves_;        ///< by tree and vertex
+  TreeLevels levels_{request_.size()};
   int pieces_ = 1;
   std::vector<std::vector<Bytes>> offsets_;                  ///< in slots, by tree and vertex
   std::map<std::pair<int, int>, std::vector<Slice>> slots_;  ///< by link and piece

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collective/choose/allowed_algorithms.h"
 #include "collective/choose/copies_at_once.h"
 #include "collective/choose/explain_choice.h"
 #include "collective/choose/played_part.h"
@@ -44,36 +45,11 @@ constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
 
-std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
-                                         const CollectiveOptions& options) {
-  std::vector<const Algorithm*> found;
-  for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
-  if (!found.empty()) return found;
-  const auto may_use = [&](const Algorithm& each) {
-    return (options.kernels || !(each.is_kernel || each.exchanges)) &&
-           (options.copies || each.is_kernel);
-  };
-  for (const Algorithm& each : algorithms())
-    if (each.does(machine, request) && may_use(each) &&
-        (options.any_order || each.keeps_order(machine, request)))
-      found.push_back(&each);
-  if (!found.empty()) return found;
-  fail(ErrorCode::unsupported, fmt::format("{} cannot be planned", name_of(request.collective)),
-       "no algorithm that may be used does it on this machine", "Allow others.");
-}
-
 // Between nodes all paths share the adapters.
 std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
   if (paths == PathChoice::any && machine.nodes() > 1) return {false};
   if (paths == PathChoice::any) return {false, true};
   return {paths == PathChoice::several};
-}
-
-// A base beyond the ranks is the same as their number.
-std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest& request) {
-  std::vector<int> radices = algorithm.radices;
-  std::erase_if(radices, [&](int radix) { return radix > request.size(); });
-  return radices;
 }
 
 bool are_divided(const CollectiveOptions& options) {
@@ -200,8 +176,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
                                               const CollectiveOptions& options,
                                               const Limits& limits) {
-  const std::vector<Executor> executors = executors_of(options);
-  draft.executor = executors.back();
+  draft.executor = executors_of(options).back();
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
   int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
@@ -214,8 +189,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     if (gains) best = draft, in_vain = 0;
     else if (is_impossible || draft.predicted > best.predicted) ++in_vain;
     if (draft.predicted > limits.give_up || has_played_enough()) return best;
-    if (draft.algorithm->is_kernel || best.predicted < limits.least * kClearLoss) break;
-    if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
+    if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft)) break;
     if (const Seconds gain = before - draft.predicted;
         gain > Seconds{} && before < Seconds::infinity()) {
       if (draft.predicted - gain > limits.to_beat) return best;
@@ -225,11 +199,25 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     }
     before = draft.predicted;
   }
-  if (executors.size() == 1 || best.predicted > limits.to_beat * kMostByExecutor) return best;
-  draft = best;
+  return by_best_executor(best, request, options, limits);
+}
+
+bool CollectivePlanner::may_be_halved(const CollectiveDraft& draft) const {
+  return !draft.algorithm->is_kernel &&
+         draft.tuning.piece >= settings_.min_chunk + settings_.min_chunk;
+}
+
+// A draft that has been played by the last one of the executors.
+CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& played,
+                                                    const CollectiveRequest& request,
+                                                    const CollectiveOptions& options,
+                                                    const Limits& limits) {
+  const std::vector<Executor> executors = executors_of(options);
+  if (executors.size() == 1 || played.predicted > limits.to_beat * kMostByExecutor) return played;
+  CollectiveDraft draft = played;
   draft.executor = executors.front();
   draft.predicted = std::max(predict(draft, request, options), limits.least);
-  return draft.predicted < best.predicted ? draft : best;
+  return draft.predicted < played.predicted ? draft : played;
 }
 
 // Among nodes pieces are larger than a slot where no slot is used and it would take long to issue
@@ -447,47 +435,56 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
 // More trees use links more evenly, but need more calls, and packing many takes long: neither where
 // calls take longer than links anyway, nor where two and three trees use links no better than one.
 // A rooted message has other parts with one tree than with several.
-bool CollectivePlanner::is_worth_packing(const Entry& entry, int radix,
-                                         const CollectiveRequest& request) {
+bool CollectivePlanner::Entry::is_worth_packing(int radix, const CollectiveRequest& request) const {
   constexpr int kFew = 3, kMostParts = 128;
   constexpr double kMoreOfLinks = 2;
-  if (entry.candidates.empty() || has_root(request.collective)) return true;
-  const Candidate& first = entry.candidates.front();
+  if (candidates.empty() || has_root(request.collective)) return true;
+  const Candidate& first = candidates.front();
   if (first.least < first.calls * kMoreOfLinks) return false;
   const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
   if (request.size() * others * radix > kMostParts) return false;
-  return radix <= kFew || entry.candidates.size() > 1;
+  return radix <= kFew || candidates.size() > 1;
 }
 
-// Kernels first, which are played at once, then those that the links allow most.
-std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
-    const CollectiveRequest& request, const CollectiveOptions& options) {
-  const bool turns = take_turns(machine_, request);
-  std::vector<Entry> entries;
-  for (const Algorithm* algorithm : candidates(machine_, request, options)) {
-    Entry entry;
-    if (are_divided(options) && !algorithm->is_kernel)
-      entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
-    if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    for (const int radix : radices_of(*algorithm, request)) {
-      if (algorithm->more_with_radix && !is_worth_packing(entry, radix, request)) continue;
-      const Candidate candidate = candidate_of(*algorithm, radix, request, options);
-      if (algorithm->more_with_radix && !has_root(request.collective) &&
-          !entry.candidates.empty() && candidate.least * kClearLoss >= entry.least())
-        continue;
-      if (twins_.is_like_smaller({algorithm, radix})) continue;
-      nodes_[{algorithm, radix}] = candidate.nodes;
-      entry.candidates.push_back(candidate);
-    }
-    if (entry.candidates.empty()) continue;
-    entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
-    entries.push_back(std::move(entry));
-  }
+// Kernels first, which are played at once, then those that seem fastest.
+void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
     if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
     return a.estimate() < b.estimate();
   });
+}
+
+void CollectivePlanner::add_candidates(Entry& entry, const Algorithm& algorithm,
+                                       const CollectiveRequest& request,
+                                       const CollectiveOptions& options) {
+  for (const int radix : radices_of(algorithm, request)) {
+    if (algorithm.more_with_radix && !entry.is_worth_packing(radix, request)) continue;
+    const Candidate candidate = candidate_of(algorithm, radix, request, options);
+    if (algorithm.more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
+        candidate.least * kClearLoss >= entry.least())
+      continue;
+    if (twins_.is_like_smaller({&algorithm, radix})) continue;
+    nodes_[{&algorithm, radix}] = candidate.nodes;
+    entry.candidates.push_back(candidate);
+  }
+}
+
+std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
+    const CollectiveRequest& request, const CollectiveOptions& options) {
+  const bool turns = take_turns(machine_, request);
+  std::vector<Entry> entries;
+  for (const Algorithm* algorithm : allowed_algorithms(machine_, request, options)) {
+    Entry entry;
+    if (are_divided(options) && !algorithm->is_kernel)
+      entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
+    if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
+    add_candidates(entry, *algorithm, request, options);
+    if (entry.candidates.empty()) continue;
+    entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
+    entries.push_back(std::move(entry));
+  }
+  sort_by_estimate(entries);
   return entries;
 }
 

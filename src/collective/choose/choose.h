@@ -125,6 +125,8 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
+    /// False of more trees that cannot gain.
+    [[nodiscard]] bool is_worth_packing(int radix, const CollectiveRequest& request) const;
     /// With calls: which is nearer to what it takes.
     [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
@@ -141,11 +143,12 @@ class CollectivePlanner {
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
                                                             const CollectiveOptions& options);
-  [[nodiscard]] static bool is_worth_packing(const Entry& entry, int radix,
-                                             const CollectiveRequest& request);
+  static void sort_by_estimate(std::vector<Entry>& entries);
   static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
+  void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
+                      const CollectiveOptions& options);
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
@@ -164,6 +167,11 @@ class CollectivePlanner {
                                        const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, const Limits& limits);
+  [[nodiscard]] bool may_be_halved(const CollectiveDraft& draft) const;
+  [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
+                                                 const CollectiveRequest& request,
+                                                 const CollectiveOptions& options,
+                                                 const Limits& limits);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,

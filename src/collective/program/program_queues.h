@@ -41,7 +41,7 @@ class ProgramQueues {
   const Tuning& tuning_;
   Program& program_;
   std::vector<int> of_hops_, of_places_;  ///< numbers; -1 of those that there are not yet
-  std::map<PlaceId, Queue> in_turn_;  ///< each GPU's for all its copies to others
+  std::map<PlaceId, Queue> in_turn_;      ///< each GPU's for all its copies to others
   std::map<PlaceId, Turn> turns_;
 };
 

@@ -12,9 +12,9 @@ namespace {
 
 CostMatrix random_costs(Random& random, int vertices, int edges_of_100) {
   CostMatrix costs(index_of(vertices));
-  for (auto& row : costs)
-    for (double& cost : row)
-      if (random.chance(edges_of_100)) cost = random.integer(0, 20);
+  for (std::size_t from = 0; from < costs.size(); ++from)
+    for (std::size_t to = 0; to < costs.size(); ++to)
+      if (random.chance(edges_of_100)) costs[from][to] = random.integer(0, 20);
   return costs;
 }
 
