@@ -26,7 +26,8 @@ constexpr double kLeastOfHalving = 1e-3;  // nor is one tried after many pieces 
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 constexpr std::uint64_t kPlayedOfLarge = 2;
 
-// Several paths are tried with so many pieces for each rank first, if the message has more.
+// Several paths are tried with so many pieces for each rank first, if the message has more; of trees
+// with as many as are played of a large program.
 constexpr std::uint64_t kTrialRounds = 3;
 constexpr std::size_t kLargeProgram = 200;
 
@@ -325,8 +326,9 @@ void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const Collecti
 bool CollectivePlanner::may_gain_by_paths(CollectiveDraft draft, const CollectiveRequest& request,
                                           const CollectiveOptions& options, Seconds give_up) {
   draft.executor = executors_of(options).back();
-  const bool is_long = message_bytes(request) > round_of(request, draft.tuning) * kTrialRounds;
-  const CollectiveRequest part = is_long ? of_rounds(request, draft.tuning, kTrialRounds) : request;
+  const std::uint64_t rounds = draft.algorithm->more_with_radix ? kPlayedOfLarge : kTrialRounds;
+  const bool is_long = message_bytes(request) > round_of(request, draft.tuning) * rounds;
+  const CollectiveRequest part = is_long ? of_rounds(request, draft.tuning, rounds) : request;
   const Program& split = program_for(draft, part);
   if (least_time(machine_, split, times_of(request, part)) > give_up) return false;
   draft.tuning.several_paths = false;
