@@ -26,7 +26,7 @@ constexpr double kLeastOfHalving = 1e-3;  // nor is one tried after many pieces 
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 constexpr std::uint64_t kPlayedOfLarge = 2;
 
-// Several paths are tried with so many pieces for each rank first, if the message has more; of trees
+// Several paths are tried with so many pieces for each rank first, if the message has more; trees
 // with as many as are played of a large program.
 constexpr std::uint64_t kTrialRounds = 3;
 constexpr std::size_t kLargeProgram = 200;
