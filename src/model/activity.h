@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct Traffic {
 
 /// One activity on the timeline.
 struct Activity {
+  /// `memory` is that of its successors, and outlives it.
+  explicit Activity(std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : successors(memory) {}
+
   std::uint64_t id = 0;
   HopId hop;              ///< the hop a copy goes over; invalid for anything that is no copy
   Bytes bytes;            ///< of a copy
@@ -36,8 +41,8 @@ struct Activity {
   std::function<bool(const std::shared_ptr<Activity>&)> may_go_on;
 
   int unfinished = 0;  ///< activities it still waits for
-  std::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
-  double left = 0;                                                        ///< bytes still to flow
+  std::pmr::vector<std::pair<std::shared_ptr<Activity>, Seconds>> successors;  ///< and their delays
+  double left = 0;                    ///< bytes still to flow
   std::shared_ptr<Activity> part_of;  ///< the kernel whose traffic this is
   std::size_t flows = 0;              ///< of its traffic, not yet through
 };

@@ -57,10 +57,15 @@ bool Fluid::play_some(int steps) {
   return true;
 }
 
-// Plays the next thing that happens, if it happens by `limit`.
+// Plays the next thing that happens, if it happens by `limit`. Rates are not found between things
+// that happen at the same time.
 bool Fluid::play_next(Seconds limit) {
-  const Seconds completion = flows_.completion();
   const Seconds event = events_.empty() ? Seconds::infinity() : events_.top().time;
+  if (event <= now_ && event <= limit) {
+    play_event();
+    return true;
+  }
+  const Seconds completion = flows_.completion();
   const Seconds next = std::min({completion, event, flows_.credit_ends()});
   if (next > limit || next == Seconds::infinity()) return false;
   flows_.pass_to(next);

@@ -28,31 +28,18 @@ class HopRates {
   [[nodiscard]] std::size_t hops() const { return machine_.hops.size(); }
   [[nodiscard]] double cap(std::int32_t hop) const { return caps_[static_cast<std::size_t>(hop)]; }
   /// What a hop takes of resources that limit anything.
-  [[nodiscard]] std::span<const Use> uses(std::int32_t hop) const { return part(uses_, hop); }
-  /// The hops that use a resource.
-  [[nodiscard]] std::span<const std::int32_t> users(ResourceId resource) const {
-    return part(users_, resource.value);
+  [[nodiscard]] std::span<const Use> uses(std::int32_t hop) const {
+    const auto i = static_cast<std::size_t>(hop);
+    return std::span(uses_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
   }
 
  private:
-  /// Rows of a table, one after another.
-  template <class Value>
-  struct Rows {
-    std::vector<Value> values;
-    std::vector<std::size_t> begins = {0};
-  };
-  template <class Value>
-  [[nodiscard]] static std::span<const Value> part(const Rows<Value>& rows, std::int32_t row) {
-    const auto i = static_cast<std::size_t>(row);
-    return std::span(rows.values).subspan(rows.begins[i], rows.begins[i + 1] - rows.begins[i]);
-  }
-
   const Machine& machine_;
   std::vector<Capacity> capacities_;
   std::vector<ResourceId> with_burst_;
   std::vector<double> caps_;
-  Rows<Use> uses_;
-  Rows<std::int32_t> users_;
+  std::vector<Use> uses_;  ///< of all hops, one after another
+  std::vector<std::size_t> begins_ = {0};
 };
 
 /// The fair rate of every hop that is at work.
@@ -73,10 +60,11 @@ class RatesAtWork {
   [[nodiscard]] double of(HopId hop) const { return at(hop.value).rate; }
 
  private:
+  static constexpr std::size_t kBits = 64;
+
   struct HopAtWork {
     int copies = 0;
     double rate = -1;  ///< negative while it is not known
-    bool reached = false;
   };
   struct ResourceAtWork {
     double capacity = 0;
@@ -84,27 +72,45 @@ class RatesAtWork {
     int copies = 0;     ///< of its users
     bool reached = false;
     double left = 0, rising = 0;  ///< while rates are found
+    double share = 0;             ///< their quotient
+
+    void divide() { share = left / rising; }
   };
 
-  [[nodiscard]] const HopAtWork& at(std::int32_t hop) const {
-    return hops_[static_cast<std::size_t>(hop)];
+  [[nodiscard]] static std::size_t index_of(std::int32_t hop) {
+    return static_cast<std::size_t>(hop);
   }
-  [[nodiscard]] HopAtWork& at(std::int32_t hop) { return hops_[static_cast<std::size_t>(hop)]; }
+  [[nodiscard]] static std::uint64_t bit_of(std::int32_t hop) {
+    return std::uint64_t{1} << (index_of(hop) % kBits);
+  }
+  [[nodiscard]] std::uint64_t& word_of(ResourceId resource, std::int32_t hop) {
+    return at_work_[words_ * resource.index() + index_of(hop) / kBits];
+  }
+  [[nodiscard]] const HopAtWork& at(std::int32_t hop) const { return hops_[index_of(hop)]; }
+  [[nodiscard]] HopAtWork& at(std::int32_t hop) { return hops_[index_of(hop)]; }
+  [[nodiscard]] const ResourceAtWork& at(const Use& use) const {
+    return resources_[use.resource.index()];
+  }
   [[nodiscard]] ResourceAtWork& at(const Use& use) { return resources_[use.resource.index()]; }
   void change(std::int32_t hop, int copies);
   void reach(std::int32_t hop);
   void reach_users(ResourceId resource);
   void reach_all();
   void fill();
-  [[nodiscard]] double limit_of(std::int32_t hop);
+  void begin_filling();
+  [[nodiscard]] double limit_of(std::int32_t hop) const;
   void stop(std::int32_t hop, double rate);
 
   const HopRates& limits_;
   std::vector<HopAtWork> hops_;
   std::vector<ResourceAtWork> resources_;
-  std::vector<ResourceId> changed_;    ///< resources that bind, or did
-  std::vector<std::int32_t> reached_;  ///< hops whose rates are found anew
-  std::vector<ResourceId> to_clear_;   ///< resources that were reached
+  std::size_t words_;                        ///< of a set of hops, a bit for each
+  std::vector<std::uint64_t> at_work_;       ///< the hops that use a resource now, by resource
+  std::vector<std::uint64_t> reached_bits_;  ///< the same as reached_
+  std::vector<ResourceId> changed_;          ///< resources that bind, or did
+  std::vector<std::int32_t> reached_;        ///< hops whose rates are found anew
+  std::vector<std::int32_t> rising_;         ///< of these, those that have none yet
+  std::vector<ResourceId> to_clear_;         ///< resources that were reached
 };
 
 }  // namespace polypath::model

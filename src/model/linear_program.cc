@@ -125,6 +125,9 @@ class Dictionary {
     for (double& cell : cells_[row]) cell /= scale;
     constants_[row] /= scale;
     cells_[row][column] = 1 / scale;
+    used_.clear();  // most cells are 0
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (c != column && cells_[row][c] != 0) used_.push_back(c);
     for (std::size_t r = 0; r < cells_.size(); ++r)
       if (r != row) constants_[r] -= eliminate(cells_[r], row, column);
     eliminate(objective_, row, column);
@@ -135,9 +138,9 @@ class Dictionary {
   double eliminate(std::vector<double>& cells, std::size_t row, std::size_t column) const {
     const double factor = cells[column];
     if (factor == 0) return 0;
-    for (std::size_t c = 0; c < cells.size(); ++c)
-      if (c != column) cells[c] -= factor * cells_[row][c];
-    cells[column] = -factor * cells_[row][column];
+    const std::vector<double>& of_row = cells_[row];
+    for (const std::size_t c : used_) cells[c] -= factor * of_row[c];
+    cells[column] = -factor * of_row[column];
     return factor * constants_[row];
   }
 
@@ -147,6 +150,7 @@ class Dictionary {
   std::vector<std::vector<double>> cells_;
   std::vector<double> constants_;
   std::vector<double> objective_;
+  std::vector<std::size_t> used_;  // of the row that is pivoted on, the other columns
 };
 
 }  // namespace

@@ -90,9 +90,12 @@ class ShareProgram {
   template <class CostOf>
   [[nodiscard]] std::vector<double> against_rest(CostOf cost, double unit) const {
     std::vector<double> costs;
-    for (std::size_t g = 0; g < rests_.size(); ++g)
+    costs.reserve(columns_.size());
+    for (std::size_t g = 0; g < rests_.size(); ++g) {
+      const double of_rest = cost(rests_[g]);
       for (std::size_t c = rests_[g] + 1; c < rests_[g] + groups_[g].used.size(); ++c)
-        costs.push_back((cost(c) - cost(rests_[g])) / unit);
+        costs.push_back((cost(c) - of_rest) / unit);
+    }
     return costs;
   }
 

@@ -12,7 +12,7 @@ constexpr int kStepsBetweenChecks = 1024;
 }  // namespace
 
 ActivityPointer Timeline::make_activity() {
-  return std::allocate_shared<Activity>(std::pmr::polymorphic_allocator<Activity>(&memory_));
+  return std::allocate_shared<Activity>(std::pmr::polymorphic_allocator<char>(&memory_), &memory_);
 }
 
 ActivityPointer Timeline::activity_of(const Program& program, const Node& node) {

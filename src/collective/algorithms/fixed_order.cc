@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <set>
 
 #include "collective/algorithms/node_ranks.h"
 #include "collective/program/mail.h"
 #include "collective/trees/index_of.h"
+#include "machine/hop_table.h"
 
 namespace polypath::collective {
 namespace {
@@ -20,7 +20,7 @@ constexpr double kFarSlower = 1.5;
 class SharedResources {
  public:
   SharedResources(const Machine& machine, const std::vector<PlaceId>& ranks)
-      : machine_(machine), ranks_(ranks), pairs_(machine.resources.size()) {
+      : hops_(machine), ranks_(ranks), pairs_(machine.resources.size()) {
     for (int from = 0; from < size(); ++from)
       for (int to = 0; to < size(); ++to)
         if (from != to) note(from, to);
@@ -39,12 +39,12 @@ class SharedResources {
 
  private:
   [[nodiscard]] const Hop* hop(int from, int to) const {
-    const auto found = machine_.find_hop(ranks_[index_of(from)], ranks_[index_of(to)]);
-    return found ? &machine_.hop(*found) : nullptr;
+    const auto found = hops_.find(ranks_[index_of(from)], ranks_[index_of(to)]);
+    return found ? &hops_.machine().hop(*found) : nullptr;
   }
   void note(int from, int to) {
     if (const Hop* copied = hop(from, to))
-      for (const Use& use : copied->uses) pairs_[use.resource.index()].insert({from, to});
+      for (const Use& use : copied->uses) pairs_[use.resource.index()].emplace_back(from, to);
   }
   [[nodiscard]] bool is_own(int from, int to) const {
     const Hop* copied = hop(from, to);
@@ -56,9 +56,9 @@ class SharedResources {
     });
   }
 
-  const Machine& machine_;
+  HopTable hops_;
   const std::vector<PlaceId>& ranks_;
-  std::vector<std::set<std::pair<int, int>>> pairs_;  // by resource
+  std::vector<std::vector<std::pair<int, int>>> pairs_;  // by resource
 };
 
 // True if some copy between groups is far slower than all within one.

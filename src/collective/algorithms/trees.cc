@@ -19,6 +19,7 @@
 #include "collective/algorithms/node_ranks.h"
 #include "collective/program/routes.h"
 #include "collective/trees/index_of.h"
+#include "collective/trees/levels.h"
 #include "kernels/reduce_layout.h"
 
 namespace polypath::collective {
@@ -86,19 +87,19 @@ class AlongTrees {
         through_slots_(composer.tuning().private_memory ||
                        (request_.in_place && request_.collective == Collective::all_to_all)) {
     plant(groups);
-    for (const Planted& each : planted_)
-      (each.inwards ? inward_ : outward_) =
-          std::max(each.inwards ? inward_ : outward_, each.tree.depth());
+    for (const Planted& each : planted_) levels_.add(each.tree, each.inwards);
     cut();
     places_.resize(index_of(pieces_) * planted_.size());
+    for (int piece = 0; piece < pieces_; ++piece)
+      for (const Planted& each : planted_) stretches_.push_back(stretch(each, piece));
   }
 
   void compose() {
     keep_own();
     std::vector<std::function<void(int)>> steps;
-    for (int depth = inward_; depth > 0; --depth)
+    for (int depth = levels_.depth(true); depth > 0; --depth)
       steps.emplace_back([this, depth](int piece) { gather(piece, depth); });
-    for (int depth = 1; depth <= outward_; ++depth)
+    for (int depth = 1; depth <= levels_.depth(false); ++depth)
       steps.emplace_back([this, depth](int piece) { spread(piece, depth); });
     pipeline(pieces_, steps);
   }
@@ -258,8 +259,11 @@ class AlongTrees {
 
   /// Where the values of a tree's vertices are, of one piece.
   using Places = std::vector<Operand>;
+  [[nodiscard]] std::size_t row(int piece, std::size_t tree) const {
+    return index_of(piece) * planted_.size() + tree;
+  }
   [[nodiscard]] Places& places(int piece, std::size_t tree) {
-    Places& places = places_[index_of(piece) * planted_.size() + tree];
+    Places& places = places_[row(piece, tree)];
     if (places.empty()) places.resize(planted_[tree].tree.vertices().size());
     return places;
   }
@@ -267,32 +271,27 @@ class AlongTrees {
   // The vertices at a depth send their values, or sums, to their parents, which add them up.
   void gather(int piece, int depth) {
     std::vector<Message> messages;
-    for_vertices(depth, true, [&](std::size_t i, int number) {
+    for (const auto& [ahead, i, number] : levels_.at(depth, true)) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
-      const auto [offset, bytes] = stretch(of, piece);
+      const auto [offset, bytes] = stretches_[row(piece, i)];
       Operand& value = places(piece, i)[index_of(number)];
-      if (is_leaf(of.tree, number)) value = {input(of, vertex.rank, offset), false};
+      if (levels_.is_leaf(i, number)) value = {input(of, vertex.rank, offset), false};
       const int to = of.tree.vertex(vertex.parent).rank;
-      if (to == vertex.rank || bytes.value == 0) return;
+      if (to == vertex.rank || bytes.value == 0) continue;
       const Slice arrived = slot_of(i, number, piece, vertex.rank, to, bytes);
       messages.push_back({value.at, arrived, bytes});
       value = {arrived, true};
-    });
+    }
     composer_.send(joined(messages));
-    for_vertices(depth - 1, true, [&](std::size_t i, int number) { add_up(piece, i, number); });
-  }
-
-  [[nodiscard]] static bool is_leaf(const Tree& tree, int number) {
-    return std::ranges::none_of(tree.vertices(),
-                                [&](const Vertex& each) { return each.parent == number; });
+    for (const auto& [ahead, i, number] : levels_.at(depth - 1, true)) add_up(piece, i, number);
   }
 
   void add_up(int piece, std::size_t tree, int number) {
     const Planted& of = planted_[tree];
     const Vertex& vertex = of.tree.vertex(number);
-    const auto [offset, bytes] = stretch(of, piece);
-    if (bytes.value == 0 || is_leaf(of.tree, number)) return;
+    const auto [offset, bytes] = stretches_[row(piece, tree)];
+    if (bytes.value == 0 || levels_.is_leaf(tree, number)) return;
     Places& values = places(piece, tree);
     std::vector<std::pair<int, Operand>> ordered;
     if (vertex.takes_part)
@@ -320,11 +319,11 @@ class AlongTrees {
   // The vertices at a depth get what their parents have.
   void spread(int piece, int depth) {
     std::vector<Message> messages, kept;
-    for_vertices(depth, false, [&](std::size_t i, int number) {
+    for (const auto& [ahead, i, number] : levels_.at(depth, false)) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
-      const auto [offset, bytes] = stretch(of, piece);
-      if (bytes.value == 0) return;
+      const auto [offset, bytes] = stretches_[row(piece, i)];
+      if (bytes.value == 0) continue;
       const int from = of.tree.vertex(vertex.parent).rank;
       Places& values = places(piece, i);
       if (vertex.parent == 0) values[0] = {of_root(of, offset), false};
@@ -334,7 +333,7 @@ class AlongTrees {
           needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
       messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
-    });
+    }
     composer_.send(joined(messages));
     for (const Message& each : kept) composer_.copy(each.from, each.to, each.bytes);
   }
@@ -344,33 +343,15 @@ class AlongTrees {
     return input(of, of.from, offset);
   }
 
-  // Of all trees, those at a depth; first those whose messages go to the next rank.
-  template <class Action>
-  void for_vertices(int depth, bool inwards, Action action) const {
-    std::vector<std::tuple<int, std::size_t, int>> found;
-    for (std::size_t i = 0; i < planted_.size(); ++i) {
-      const Tree& tree = planted_[i].tree;
-      if (planted_[i].inwards != inwards) continue;
-      for (int number = 0; number < static_cast<int>(tree.vertices().size()); ++number) {
-        const Vertex& vertex = tree.vertex(number);
-        if (vertex.depth != depth) continue;
-        const int parent = vertex.parent < 0 ? vertex.rank : tree.vertex(vertex.parent).rank;
-        const int ahead = inwards ? parent - vertex.rank : vertex.rank - parent;
-        found.emplace_back((ahead + request_.size()) % request_.size(), i, number);
-      }
-    }
-    std::ranges::stable_sort(found, {}, [](const auto& each) { return std::get<0>(each); });
-    for (const auto& [distance, i, number] : found) action(i, number);
-  }
-
   Composer& composer_;
   const CollectiveRequest& request_;
   bool through_slots_;
   std::vector<Planted> planted_;
-  int inward_ = 0, outward_ = 0;  ///< the depths of the deepest trees
+  TreeLevels levels_{request_.size()};
   int pieces_ = 1;
   std::vector<std::vector<Bytes>> offsets_;                  ///< in slots, by tree and vertex
   std::map<std::pair<int, int>, std::vector<Slice>> slots_;  ///< by link and piece
+  std::vector<Part> stretches_;                              ///< by piece and tree
   std::vector<Places> places_;                               ///< by piece and tree
 };
 

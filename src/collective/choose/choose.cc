@@ -4,57 +4,47 @@
 
 #include <algorithm>
 
+#include "collective/choose/allowed_algorithms.h"
 #include "collective/choose/copies_at_once.h"
+#include "collective/choose/explain_choice.h"
+#include "collective/choose/played_part.h"
 #include "collective/choose/predicted_time.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "model/program_bound.h"
 
 namespace polypath::collective {
 namespace {
 
 // The search stops after so many halvings without gain, not after one: the next one may be the
-// first to overlap.
+// first to overlap. Once one has gained, the next one without gain is the last.
 constexpr int kMostInVain = 2;
+constexpr double kLeastOfHalving = 1e-3;  // nor is one tried after many pieces gain less
 
 // Of longer messages so many pieces are played for each rank, and so many fewer: enough for all
 // steps of a pipeline to be under way, and with several paths for what a host's cache takes in at
 // first.
 constexpr std::uint64_t kPlayed = 5, kPlayedSeveral = 12, kFewer = 2;
 constexpr std::uint64_t kPlayedOfLarge = 2;
+
+// Several paths are tried with so many pieces for each rank first, if the message has more; trees
+// with as many as are played of a large program.
+constexpr std::uint64_t kTrialRounds = 3;
 constexpr std::size_t kLargeProgram = 200;
 
-// After playing so many nodes, the planner decides with the predictions that it has. With 10'000 a
-// broadcast on a DGX-1V is predicted to take 1.15 times as long, and with 20'000 one collective of
-// 342 gains 0.7 % (those of results/simulated/plan_bounds.json).
-constexpr std::size_t kMostPlayed = 16'000;
+// After playing so many nodes, the planner decides with the predictions that it has. With 10'000
+// two collectives of 684 (those of results/simulated/plan_bounds.json, and of 64 KiB and 1 MiB) are
+// predicted to take 2 % longer, and with 16'000 three gain 0.2 % at most.
+constexpr std::size_t kMostPlayed = 12'000;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
-// Smaller pieces and the other executor do not make up for more, and for less nothing is played.
+// Smaller pieces do not make up for more, and for less nothing is played; nor the other executor.
 constexpr double kClearLoss = 1.02;
+constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
-
-std::vector<const Algorithm*> candidates(const Machine& machine, const CollectiveRequest& request,
-                                         const CollectiveOptions& options) {
-  std::vector<const Algorithm*> found;
-  for (const std::string& name : options.algorithms) found.push_back(&find_algorithm(name));
-  if (!found.empty()) return found;
-  const auto may_use = [&](const Algorithm& each) {
-    return (options.kernels || !(each.is_kernel || each.exchanges)) &&
-           (options.copies || each.is_kernel);
-  };
-  for (const Algorithm& each : algorithms())
-    if (each.does(machine, request) && may_use(each) &&
-        (options.any_order || each.keeps_order(machine, request)))
-      found.push_back(&each);
-  if (!found.empty()) return found;
-  fail(ErrorCode::unsupported, fmt::format("{} cannot be planned", name_of(request.collective)),
-       "no algorithm that may be used does it on this machine", "Allow others.");
-}
 
 // Between nodes all paths share the adapters.
 std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
@@ -63,49 +53,8 @@ std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
   return {paths == PathChoice::several};
 }
 
-// A base beyond the ranks is the same as their number.
-std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest& request) {
-  std::vector<int> radices = algorithm.radices;
-  std::erase_if(radices, [&](int radix) { return radix > request.size(); });
-  return radices;
-}
-
 bool are_divided(const CollectiveOptions& options) {
   return options.divided || options.private_memory;
-}
-
-double times_of(const CollectiveRequest& request, const CollectiveRequest& part) {
-  return message_bytes(request).real() / message_bytes(part).real();
-}
-
-// Algorithms divide messages among the ranks before they cut them into pieces.
-Bytes round_of(const CollectiveRequest& request, const Tuning& tuning) {
-  return tuning.piece * static_cast<std::uint64_t>(request.size());
-}
-
-// A part of a number, but 0 of 0 only.
-std::uint64_t part_of_number(std::uint64_t number, double part) {
-  const auto less = static_cast<std::uint64_t>(static_cast<double>(number) * part);
-  return number == 0 ? 0 : std::max<std::uint64_t>(less, 1);
-}
-
-// Of all_to_all_v blocks may be many times a few elements: then each has fewer of them.
-CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuning,
-                            std::uint64_t rounds) {
-  constexpr std::uint64_t kMany = 1 << 20;
-  const double part = (round_of(request, tuning) * rounds).real() / message_bytes(request).real();
-  CollectiveRequest smaller = request;
-  if (request.counts.empty() || request.elements >= kMany)
-    smaller.elements = part_of_number(request.elements, part);
-  else
-    for (std::uint64_t& count : smaller.counts) count = part_of_number(count, part);
-  return smaller;
-}
-
-// Every one more does as much again.
-CollectiveRequest of_one_round(const CollectiveRequest& request, const Tuning& tuning) {
-  return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
-                                                                : request;
 }
 
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
@@ -114,31 +63,6 @@ std::vector<Executor> executors_of(const CollectiveOptions& options) {
          "it is a program of many", "Choose stream or graph.");
   if (options.executor) return {*options.executor};
   return {Executor::stream, Executor::graph};
-}
-
-std::string in_words(const CollectiveDraft& draft) {
-  return fmt::format("pieces of {}, {}, {}", describe_bytes(draft.tuning.piece),
-                     draft.tuning.several_paths ? "several paths" : "one path",
-                     draft.executor == Executor::graph ? "a graph" : "streams");
-}
-
-void explain(std::vector<AlgorithmDecision>& decisions) {
-  decisions.front().chosen = true;
-  const Seconds best = decisions.front().draft.predicted;
-  for (AlgorithmDecision& each : decisions) {
-    if (each.draft.predicted == Seconds::infinity()) {
-      each.reason = "cannot be done by ranks of their own: memory out of reach, or too many flags";
-      continue;
-    }
-    const double factor = each.draft.predicted / best;
-    if (each.chosen) each.reason = fmt::format("is over first: {}", in_words(each.draft));
-    else if (each.at_least)
-      each.reason =
-          fmt::format("takes at least {:.2f} times as long, by what its links carry", factor);
-    else
-      each.reason =
-          fmt::format("takes {:.2f} times as long at its best: {}", factor, in_words(each.draft));
-  }
 }
 
 }  // namespace
@@ -151,6 +75,11 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
 
 Seconds CollectivePlanner::Entry::least() const {
   return std::ranges::min(candidates, {}, &Candidate::least).least;
+}
+
+Seconds CollectivePlanner::Entry::estimate() const {
+  const auto of = [](const Candidate& each) { return each.least + each.calls; };
+  return of(std::ranges::min(candidates, {}, of));
 }
 
 Seconds CollectivePlanner::Entry::least_by_any_way() const {
@@ -221,8 +150,10 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
 
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
+  CollectiveDraft like = draft;
+  std::tie(like.algorithm, like.tuning.radix) = twins_.of({draft.algorithm, draft.tuning.radix});
   const auto [known, is_new] =
-      predictions_.try_emplace({draft.algorithm, draft.tuning, draft.executor});
+      predictions_.try_emplace({like.algorithm, like.tuning, draft.executor});
   if (!is_new) return known->second;
   const auto time_of = [&](const CollectiveRequest& of) {
     return play(of, draft.executor, program_for(draft, of), are_divided(options));
@@ -240,31 +171,54 @@ Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const Collectiv
 // By one executor; the other executor is tried with the best draft of the first. A draft that takes
 // longer than `give_up` ends the search at once, and smaller pieces are not tried if the best draft
 // is near `least`. Messages that are played for longer ones may take as long as their calls,
-// independent of their size: hence no less than `least`.
+// independent of their size: hence no less than `least`. Halved pieces fill a pipeline in half the
+// time, so that all further halvings gain what the last one has gained at most.
 CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
                                               const CollectiveRequest& request,
-                                              const CollectiveOptions& options, Seconds least,
-                                              Seconds give_up) {
-  const std::vector<Executor> executors = executors_of(options);
-  draft.executor = executors.back();
+                                              const CollectiveOptions& options,
+                                              const Limits& limits) {
+  draft.executor = executors_of(options).back();
   CollectiveDraft best = draft;
   best.predicted = Seconds::infinity();
-  const int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
+  int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
+  Seconds before = Seconds::infinity();
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
-    draft.predicted = std::max(predict(draft, request, options), least);
+    draft.predicted = std::max(predict(draft, request, options), limits.least);
     const bool gains = draft.predicted < best.predicted;
     const bool is_impossible = draft.predicted == Seconds::infinity();
     // Pieces beyond all parts of a message make one program.
     if (gains) best = draft, in_vain = 0;
     else if (is_impossible || draft.predicted > best.predicted) ++in_vain;
-    if (draft.predicted > give_up || has_played_enough()) return best;
-    if (draft.algorithm->is_kernel || best.predicted < least * kClearLoss) break;
-    if (draft.tuning.piece < settings_.min_chunk + settings_.min_chunk) break;
+    if (draft.predicted > limits.give_up || has_played_enough()) return best;
+    if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft)) break;
+    if (const Seconds gain = before - draft.predicted;
+        gain > Seconds{} && before < Seconds::infinity()) {
+      if (draft.predicted - gain > limits.to_beat) return best;
+      const bool are_many = sample(request, draft).beyond > 0;
+      if (are_many && gain < before * kLeastOfHalving) break;
+      most_in_vain = 1;
+    }
+    before = draft.predicted;
   }
-  draft = best;
+  return by_best_executor(best, request, options, limits);
+}
+
+bool CollectivePlanner::may_be_halved(const CollectiveDraft& draft) const {
+  return !draft.algorithm->is_kernel &&
+         draft.tuning.piece >= settings_.min_chunk + settings_.min_chunk;
+}
+
+// A draft that has been played by the last one of the executors.
+CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& played,
+                                                    const CollectiveRequest& request,
+                                                    const CollectiveOptions& options,
+                                                    const Limits& limits) {
+  const std::vector<Executor> executors = executors_of(options);
+  if (executors.size() == 1 || played.predicted > limits.to_beat * kMostByExecutor) return played;
+  CollectiveDraft draft = played;
   draft.executor = executors.front();
-  if (executors.size() > 1) draft.predicted = std::max(predict(draft, request, options), least);
-  return draft.predicted < best.predicted ? draft : best;
+  draft.predicted = std::max(predict(draft, request, options), limits.least);
+  return draft.predicted < played.predicted ? draft : played;
 }
 
 // Among nodes pieces are larger than a slot where no slot is used and it would take long to issue
@@ -295,14 +249,15 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   bare.without_order = true;
   const Program program = build(algorithm, machine_, built, bare, &routes_);
   const double times = times_of(request, built);
-  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), program.nodes().size()};
+  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
+  twins_.note({&algorithm, radix}, program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
   const double nodes = static_cast<double>(candidate.nodes) * times / issuers;
-  candidate.draft.tuning.piece =
-      largest_piece(request, program, machine_.costs.graph_launch_node * nodes, candidate.least);
+  candidate.calls = machine_.costs.graph_launch_node * nodes;
+  candidate.draft.tuning.piece = largest_piece(request, program, candidate.calls, candidate.least);
   return candidate;
 }
 
@@ -337,7 +292,8 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
     if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
     const bool is_long = sample(request, each.draft).beyond > 0;
     const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
-    const CollectiveDraft draft = best_piece(each.draft, request, options, each.least, give_up);
+    const CollectiveDraft draft =
+        best_piece(each.draft, request, options, {each.least, give_up, to_beat});
     if (draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     to_beat = std::min(to_beat, draft.predicted);
@@ -365,6 +321,26 @@ void CollectivePlanner::try_one_path(std::vector<Entry>& entries, const Collecti
   most_played_ = most;
 }
 
+// Not if the links of their paths take too long by themselves, nothing is split, or the first
+// pieces take longer than over one path; trees go over several paths anyway.
+bool CollectivePlanner::may_gain_by_paths(CollectiveDraft draft, const CollectiveRequest& request,
+                                          const CollectiveOptions& options, Seconds give_up) {
+  draft.executor = executors_of(options).back();
+  const std::uint64_t rounds = draft.algorithm->more_with_radix ? kPlayedOfLarge : kTrialRounds;
+  const bool is_long = message_bytes(request) > round_of(request, draft.tuning) * rounds;
+  const CollectiveRequest part = is_long ? of_rounds(request, draft.tuning, rounds) : request;
+  const Program& split = program_for(draft, part);
+  if (least_time(machine_, split, times_of(request, part)) > give_up) return false;
+  draft.tuning.several_paths = false;
+  const Program& whole = program_for(draft, part);
+  if (split.nodes().size() == whole.nodes().size()) return false;
+  if (!is_long) return true;
+  const bool divided = are_divided(options);
+  const double at_most = draft.algorithm->more_with_radix ? 1 : kClearLoss;
+  return play(part, draft.executor, split, divided) <
+         play(part, draft.executor, whole, divided) * at_most;
+}
+
 // The pieces and the radix are those that are best over one path: where several paths lose clearly
 // then, to that or to the best of all, nothing else is tried.
 void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
@@ -383,7 +359,9 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
       draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
-    draft = best_piece(draft, request, options, each.least_by_any_way, give_up);
+    if (options.paths == PathChoice::any && !may_gain_by_paths(draft, request, options, give_up))
+      continue;
+    draft = best_piece(draft, request, options, {each.least_by_any_way, give_up, to_beat});
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     decision.at_least = false;
@@ -427,6 +405,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   programs_.clear();
   predictions_.clear();
   nodes_.clear();
+  twins_ = {};
   std::vector<Entry> entries = entries_of(request, options);
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
@@ -455,33 +434,59 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   return decisions;
 }
 
-// Kernels first, which are played at once, then those that the links allow most.
+// More trees use links more evenly, but need more calls, and packing many takes long: neither where
+// calls take longer than links anyway, nor where two and three trees use links no better than one.
+// A rooted message has other parts with one tree than with several.
+bool CollectivePlanner::Entry::is_worth_packing(int radix, const CollectiveRequest& request) const {
+  constexpr int kFew = 3, kMostParts = 128;
+  constexpr double kMoreOfLinks = 2;
+  if (candidates.empty() || has_root(request.collective)) return true;
+  const Candidate& first = candidates.front();
+  if (first.least < first.calls * kMoreOfLinks) return false;
+  const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
+  if (request.size() * others * radix > kMostParts) return false;
+  return radix <= kFew || candidates.size() > 1;
+}
+
+// Kernels first, which are played at once, then those that seem fastest.
+void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
+    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
+    return a.estimate() < b.estimate();
+  });
+}
+
+void CollectivePlanner::add_candidates(Entry& entry, const Algorithm& algorithm,
+                                       const CollectiveRequest& request,
+                                       const CollectiveOptions& options) {
+  for (const int radix : radices_of(algorithm, request)) {
+    if (algorithm.more_with_radix && !entry.is_worth_packing(radix, request)) continue;
+    const Candidate candidate = candidate_of(algorithm, radix, request, options);
+    if (algorithm.more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
+        candidate.least * kClearLoss >= entry.least())
+      continue;
+    if (twins_.is_like_smaller({&algorithm, radix})) continue;
+    nodes_[{&algorithm, radix}] = candidate.nodes;
+    entry.candidates.push_back(candidate);
+  }
+}
+
 std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     const CollectiveRequest& request, const CollectiveOptions& options) {
   const bool turns = take_turns(machine_, request);
   std::vector<Entry> entries;
-  for (const Algorithm* algorithm : candidates(machine_, request, options)) {
+  for (const Algorithm* algorithm : allowed_algorithms(machine_, request, options)) {
     Entry entry;
     if (are_divided(options) && !algorithm->is_kernel)
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    for (const int radix : radices_of(*algorithm, request)) {
-      const Candidate candidate = candidate_of(*algorithm, radix, request, options);
-      if (algorithm->more_with_radix && !has_root(request.collective) &&
-          !entry.candidates.empty() && candidate.least * kClearLoss >= entry.least())
-        continue;
-      nodes_[{algorithm, radix}] = candidate.nodes;
-      entry.candidates.push_back(candidate);
-    }
+    add_candidates(entry, *algorithm, request, options);
     if (entry.candidates.empty()) continue;
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
-    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
-    return a.least() < b.least();
-  });
+  sort_by_estimate(entries);
   return entries;
 }
 

@@ -15,9 +15,9 @@
 // time that the machine's resources leave them (model/program_bound.h), kernels first, each with
 // its largest pieces; then smaller ones are tried, of the algorithms that are best by then first.
 // How messages are divided among paths is a share program's answer (Routes), which only the play of
-// the whole judges. After 16 000 nodes nothing else is tried. When it was 10 000, three of 420
-// requests (fourteen machines, five collectives, 1 MiB to 1 GiB) got another plan by that, which
-// was predicted to take 0.6 % longer at most (results/planning.json).
+// the whole judges; the first pieces tell where that is in vain. Halvings end where the last one
+// has gained too little for the next ones to win by. Algorithms that write the same program are
+// played once. After 12 000 nodes nothing else is tried.
 
 #include <map>
 #include <memory>
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "collective/algorithms/algorithm.h"
+#include "collective/choose/twins.h"
 #include "collective/division/projection.h"
 #include "collective/program/collective_program.h"
 #include "collective/program/routes.h"
@@ -109,6 +110,7 @@ class CollectivePlanner {
   struct Candidate {
     CollectiveDraft draft;
     Seconds least, least_by_any_way;
+    Seconds calls = {};     ///< of all of it, as a graph
     std::size_t nodes = 0;  ///< of a program with one piece for each rank
   };
   /// An algorithm on its way to a decision.
@@ -123,7 +125,15 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
+    /// False of more trees that cannot gain.
+    [[nodiscard]] bool is_worth_packing(int radix, const CollectiveRequest& request) const;
+    /// With calls: which is nearer to what it takes.
+    [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
+  };
+  /// Of a search: no less time is possible, more ends it, and what has to be beaten.
+  struct Limits {
+    Seconds least, give_up, to_beat;
   };
   /// A request and what stands for it: two smaller ones, or itself alone.
   struct Sample {
@@ -133,9 +143,12 @@ class CollectivePlanner {
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
                                                             const CollectiveOptions& options);
+  static void sort_by_estimate(std::vector<Entry>& entries);
   static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
+  void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
+                      const CollectiveOptions& options);
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
@@ -150,9 +163,15 @@ class CollectivePlanner {
   void try_several_paths(AlgorithmDecision& decision, const std::vector<Candidate>& candidates,
                          const CollectiveRequest& request, const CollectiveOptions& options,
                          Seconds to_beat);
+  [[nodiscard]] bool may_gain_by_paths(CollectiveDraft draft, const CollectiveRequest& request,
+                                       const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
-                                           const CollectiveOptions& options, Seconds least,
-                                           Seconds give_up);
+                                           const CollectiveOptions& options, const Limits& limits);
+  [[nodiscard]] bool may_be_halved(const CollectiveDraft& draft) const;
+  [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
+                                                 const CollectiveRequest& request,
+                                                 const CollectiveOptions& options,
+                                                 const Limits& limits);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
@@ -173,6 +192,7 @@ class CollectivePlanner {
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
   std::map<std::pair<const Algorithm*, int>, std::size_t> nodes_;  ///< by radix, as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
+  Twins twins_;
   std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end
 };
 

@@ -26,9 +26,10 @@ void cut(Segments& segments, Bytes place) {
   if (next == segments.begin()) return;
   const auto before = std::prev(next);
   if (before->first == place || before->second.end <= place) return;
-  Dependences::Segment rest = before->second;
-  before->second.end = place;
-  segments.insert(next, {place, std::move(rest)});
+  auto& [end, writer, readers] = before->second;
+  segments.emplace_hint(next, place,
+                        Dependences::Segment{end, writer, {readers, readers.get_allocator()}});
+  end = place;
 }
 
 }  // namespace
@@ -57,17 +58,22 @@ void Dependences::note(int node, const MemoryUse& use) {
   while (buffer >= segments_.size()) segments_.emplace_back(&memory_);
   Segments& segments = segments_[buffer];
   const Bytes begin = use.slice.offset, end = begin + use.bytes;
+  if (const auto same = segments.find(begin); same != segments.end() && same->second.end == end) {
+    if (!use.writes) return note_reader(node, same->second);
+    same->second.writer = node, same->second.readers.clear();
+    return;
+  }
   cut(segments, begin), cut(segments, end);
   auto at = segments.lower_bound(begin);
   if (use.writes) {
     segments.erase(at, segments.lower_bound(end));
-    segments.insert({begin, {.end = end, .writer = node}});
+    segments.emplace(begin, Segment{end, node, Readers(&memory_)});
     return;
   }
   for (Bytes done = begin; done < end; done = at->second.end, ++at) {
     const bool is_gap = at == segments.end() || at->first > done;
     const Bytes gap_end = at == segments.end() ? end : std::min(end, at->first);
-    if (is_gap) at = segments.insert(at, {done, {.end = gap_end}});
+    if (is_gap) at = segments.emplace_hint(at, done, Segment{gap_end, -1, Readers(&memory_)});
     note_reader(node, at->second);
   }
 }

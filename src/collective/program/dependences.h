@@ -26,12 +26,13 @@ class Dependences {
   /// until the next call.
   std::vector<int>& add(int queue, std::span<const MemoryUse> uses);
 
+  using Readers = std::pmr::vector<int>;
   /// Memory that has been used alike: its last writer, and the last reader since then in each
   /// queue.
   struct Segment {
     Bytes end;
-    int writer = -1;
-    std::vector<int> readers = {};
+    int writer;
+    Readers readers;
   };
 
  private:

@@ -5,9 +5,9 @@
 namespace polypath::collective {
 
 int ProgramQueues::number(const Queue& queue) {
-  const auto [found, is_new] = numbers_.try_emplace(queue, -1);
-  if (is_new) found->second = program_.add(queue);
-  return found->second;
+  int& known = queue.hop.valid() ? of_hops_[queue.hop.index()] : of_places_[queue.gpu.index()];
+  if (known < 0) known = program_.add(queue);
+  return known;
 }
 
 Queue ProgramQueues::over(HopId hop) {

@@ -15,7 +15,11 @@ class ProgramQueues {
  public:
   /// All of these outlive it.
   ProgramQueues(const Machine& machine, const Tuning& tuning, Program& program)
-      : machine_(machine), tuning_(tuning), program_(program) {}
+      : machine_(machine),
+        tuning_(tuning),
+        program_(program),
+        of_hops_(machine.hops.size(), -1),
+        of_places_(machine.places.size(), -1) {}
 
   /// The queue's number in the program.
   int number(const Queue& queue);
@@ -36,8 +40,8 @@ class ProgramQueues {
   const Machine& machine_;
   const Tuning& tuning_;
   Program& program_;
-  std::map<Queue, int> numbers_;
-  std::map<PlaceId, Queue> in_turn_;  ///< each GPU's for all its copies to others
+  std::vector<int> of_hops_, of_places_;  ///< numbers; -1 of those that there are not yet
+  std::map<PlaceId, Queue> in_turn_;      ///< each GPU's for all its copies to others
   std::map<PlaceId, Turn> turns_;
 };
 

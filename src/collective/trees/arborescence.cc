@@ -112,29 +112,41 @@ std::vector<int> cheapest_arborescence(const CostMatrix& costs, int root) {
   return parents;
 }
 
+bool is_direct_best(const CostMatrix& costs, int from, int to) {
+  double leaves = kNoEdge, arrives = kNoEdge;
+  for (std::size_t other = 0; other < costs.size(); ++other) {
+    if (other == index_of(from) || other == index_of(to)) continue;
+    leaves = std::min(leaves, costs[index_of(from)][other]);
+    arrives = std::min(arrives, costs[other][index_of(to)]);
+  }
+  return costs[index_of(from)][index_of(to)] <= leaves + arrives;
+}
+
 ShortestPaths::ShortestPaths(const CostMatrix& costs)
-    : costs_(costs), next_(costs.size(), std::vector<int>(costs.size(), -1)) {
+    : costs_(costs), next_(costs.size() * costs.size(), -1) {
   const std::size_t vertices = costs.size();
   for (std::size_t from = 0; from < vertices; ++from)
     for (std::size_t to = 0; to < vertices; ++to)
-      if (costs_[from][to] < kNoEdge) next_[from][to] = static_cast<int>(to);
+      if (costs_[from][to] < kNoEdge) next_[vertices * from + to] = static_cast<int>(to);
   for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
     costs_[vertex][vertex] = 0;
-    next_[vertex][vertex] = static_cast<int>(vertex);
+    next_[vertices * vertex + vertex] = static_cast<int>(vertex);
   }
   for (std::size_t by = 0; by < vertices; ++by)
-    for (std::size_t from = 0; from < vertices; ++from)
+    for (std::size_t from = 0; from < vertices; ++from) {
+      if (from == by || costs_[from][by] == kNoEdge) continue;
       for (std::size_t to = 0; to < vertices; ++to)
         if (const double cost = costs_[from][by] + costs_[by][to]; cost < costs_[from][to]) {
           costs_[from][to] = cost;
-          next_[from][to] = next_[from][by];
+          next_[vertices * from + to] = next_[vertices * from + by];
         }
+    }
 }
 
 std::vector<int> ShortestPaths::path(int from, int to) const {
-  if (next_[index_of(from)][index_of(to)] < 0) return {};
+  if (next(from, to) < 0) return {};
   std::vector<int> vertices = {from};
-  while (vertices.back() != to) vertices.push_back(next_[index_of(vertices.back())][index_of(to)]);
+  while (vertices.back() != to) vertices.push_back(next(vertices.back(), to));
   return vertices;
 }
 

@@ -55,7 +55,7 @@ class LinkTimes {
 
 template <class Cost>
 CostMatrix LinkTimes::costs(const Cost& cost_of) const {
-  CostMatrix costs(ranks_, std::vector<double>(ranks_, kNoEdge));
+  CostMatrix costs(ranks_);
   double dearest = 0;
   for (const Edge& edge : edges_) {
     double& cost = costs[edge.from][edge.to] = 0;

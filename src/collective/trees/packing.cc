@@ -145,6 +145,11 @@ class CheapestTrees {
     return tree_of(parents, root);
   }
   [[nodiscard]] std::optional<Tree> path(int from, int to) {
+    if (is_direct_best(costs_, from, to)) {
+      Tree tree(from);
+      (void)tree.add(to, 0, true);
+      return tree;
+    }
     if (!paths_) paths_.emplace(costs_);
     const std::vector<int> path = paths_->path(from, to);
     if (path.empty()) return std::nullopt;

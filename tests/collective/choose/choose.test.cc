@@ -290,6 +290,21 @@ INSTANTIATE_TEST_SUITE_P(Machines, ChoosingTakesAsLongForAnySize,
                                                           "h200x8"),
                                           testing::Bool()));
 
+// Where every two GPUs have a link, trees are the exchange itself.
+TEST(CollectivePlanner, PlaysProgramsThatAreAlikeOnce) {
+  const Machine machine = load_machine("beluga");
+  const CollectiveRequest request = request_of(machine, Collective::all_to_all, 64_MiB);
+  const auto played = [&](std::vector<std::string> algorithms) {
+    CollectivePlanner planner(machine, {});
+    const CollectivePlan plan =
+        planner.choose(request, {.paths = PathChoice::one, .algorithms = std::move(algorithms)});
+    return std::pair(planner.played(), plan.chosen().predicted);
+  };
+  EXPECT_GT(played({"trees"}).first, 0U);
+  EXPECT_EQ(played({"exchange", "trees"}), played({"exchange"}));
+  EXPECT_EQ(played({"trees"}), played({"exchange"}));
+}
+
 // What is chosen is as fast as the fastest, not by prediction only; and of those in rank order as
 // fast as the fastest of them.
 void expect_fastest(const Machine& machine, const CollectiveRequest& request) {
