@@ -2,9 +2,8 @@
 // Messages by the calls of a library that wait, as process groups of deep learning frameworks have
 // them: a thread for each other rank and direction makes them.
 //
-//   send() receive() ─▶ queue ─▶ thread of that rank and direction ─▶ the library's call, which
-//   waits
-//                                thread of that rank ─▶ awaits its last words, in a lane of theirs
+//   send() receive() ─▶ queue ─▶ its thread ─▶ the library's call, which waits
+//   failure()        ◀─ last words of a rank ◀─ a thread that awaits them, in a lane of their own
 //
 // Each message is two of the library's: its tag and size, and its bytes, which are received once
 // the size is known to be the expected one.
