@@ -2,11 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 
 namespace polypath::mpi {
+namespace {
+
+// Until the process ends: nothing says when MPI no longer uses them.
+void keep(std::unique_ptr<MessagesUnderWay> messages) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::unique_ptr<MessagesUnderWay>>;
+  const std::scoped_lock lock(mutex);
+  kept.push_back(std::move(messages));
+}
+
+}  // namespace
 
 MpiTransport::MpiTransport(const Library& library, Handle comm, int rank, int size)
     : Transport(rank, size),
@@ -15,7 +29,7 @@ MpiTransport::MpiTransport(const Library& library, Handle comm, int rank, int si
 
 // MPI reads and writes what it has to the end.
 MpiTransport::~MpiTransport() {
-  if (!in_mpi_->is_empty() || (aborted_ && !has_told_)) (void)in_mpi_.release();
+  if (!in_mpi_->is_empty() || (aborted_ && !has_told_)) keep(std::move(in_mpi_));
 }
 
 void MpiTransport::check_aborted() const {
