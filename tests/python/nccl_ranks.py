@@ -49,11 +49,15 @@ class Gpu:
         must(self.driver.cuCtxSetCurrent(self.context))
 
     def memory(self, values: list[float]) -> Value:
-        """Return memory with values of float32."""
+        """Return memory with values of float32, which have arrived.
+
+        A copy of pageable memory may return before that, and the stream does not wait for it.
+        """
         address = ctypes.c_uint64()
         data = array.array("f", values).tobytes()
         must(self.driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(len(data))))
         must(self.driver.cuMemcpyHtoD_v2(address, data, ctypes.c_size_t(len(data))))
+        must(self.driver.cuStreamSynchronize(None))
         return Value(address.value)
 
     def values(self, address: Value, count: int) -> list[float]:
