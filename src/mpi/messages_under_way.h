@@ -11,23 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "communicator/transport/transport.h"
+#include "communicator/transport/asked_message.h"
 #include "core/error.h"
 #include "mpi/library.h"
 
 namespace polypath::mpi {
-
-/// A message as it was asked for: sent if `given` is there, else received.
-struct AskedMessage {
-  MessageNumber number = 0;
-  int other = 0;
-  std::uint32_t tag = 0;
-  bool is_sent = false;
-  std::span<const std::byte> given = {};
-  std::span<std::byte> taken = {};
-
-  [[nodiscard]] std::size_t size() const { return is_sent ? given.size() : taken.size(); }
-};
 
 /// One rank's. Not thread-safe. Its memory is MPI's until is_empty().
 class MessagesUnderWay {

@@ -76,8 +76,7 @@ std::string MpiTransport::awaited(MessageNumber message) {
   const auto found = under_way_.find(message);
   if (found == under_way_.end()) return "a message that is over";
   const AskedMessage& asked = found->second;
-  return fmt::format("{}, which is to {} {} bytes with tag {}", describe(asked.other),
-                     asked.is_sent ? "receive" : "send", asked.size(), asked.tag);
+  return describe_part(asked.other, asked.is_sent, asked.size(), asked.tag);
 }
 
 // The caller frees the memory of messages then, some of which may be about to be started.

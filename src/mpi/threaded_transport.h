@@ -1,6 +1,6 @@
 #pragma once
 // Messages by the MPI of a program that has asked for MPI_THREAD_MULTIPLE: every thread may call
-// it, so that messages move whatever the program does.
+// it, so messages move while the program computes.
 //
 // A thread that finds another one in MPI leaves the messages to it, and waits for nothing. Once MPI
 // is about to end, all calls of it are over and none begins.

@@ -99,7 +99,7 @@ TYPED_TEST(ByMpi, NamesTheRankThatSendsSomethingElse) {
                                    "bytes with tag 7 where 32 with tag 7 were expected)"));
 }
 
-TYPED_TEST(ByMpi, NamesTheNodeOfTheRankThatItWaitsForInVain) {
+TYPED_TEST(ByMpi, NamesTheNodeOfTheRankWhenItTimesOut) {
   Bytes bytes(8);
 
   const auto errors = this->at_ranks(2, [&](Transport& transport) {
@@ -108,7 +108,7 @@ TYPED_TEST(ByMpi, NamesTheNodeOfTheRankThatItWaitsForInVain) {
     transport.finish();
   });
 
-  EXPECT_THAT(errors[0], HasSubstr("rank 0 waits in vain for rank 1 on far, which is to send 8 "
+  EXPECT_THAT(errors[0], HasSubstr("rank 0 timed out waiting for rank 1 on far to send 8 "
                                    "bytes with tag 4"));
 }
 

@@ -68,4 +68,4 @@ def test_a_process_that_is_gone_is_named_at_all_others(tmp_path: Path) -> None:
 
 def test_a_node_whose_processes_have_stopped_is_named(tmp_path: Path) -> None:
     for _, output, errors in ended(tmp_path, 4, "stopped", awaited=2):
-        assert re.search("waits in vain for rank [23] on 1", output), output + errors
+        assert re.search("timed out waiting for rank [23] on 1", output), output + errors

@@ -57,8 +57,8 @@ class RecentOutcomes {
     return std::nullopt;
   }
 
-  /// True if the driver makes the next copy like this one, whatever is found out about it. This
-  /// does not count as a use.
+  /// True if the driver is to make the next copy like this one without a question. It does not
+  /// count as a use.
   template <class Now>
   [[nodiscard]] bool goes_first(const ProgramCopy& copy, const Now& now) {
     const std::scoped_lock lock(mutex_);

@@ -15,9 +15,9 @@
 // time that the machine's resources leave them (model/program_bound.h), kernels first, each with
 // its largest pieces; then smaller ones are tried, of the algorithms that are best by then first.
 // How messages are divided among paths is a share program's answer (Routes), which only the play of
-// the whole judges; the first pieces tell where that is in vain. Halvings end where the last one
-// has gained too little for the next ones to win by. Algorithms that write the same program are
-// played once. After 12 000 nodes nothing else is tried.
+// the whole judges; the first pieces tell whether they gain. Halvings end where the last one has
+// gained too little for the next ones to win by. Algorithms that write the same program are played
+// once. After 12 000 nodes nothing else is tried.
 
 #include <map>
 #include <memory>

@@ -119,7 +119,7 @@ void ExchangeRunner::compare(const ExchangeTask& task) const {
 
 void ExchangeRunner::fail_late(const ExchangeTask& task, const ExchangeMessage& message) const {
   fail(ErrorCode::communicator,
-       fmt::format("rank {} waits in vain for {}, which is to {} {} bytes of {}",
+       fmt::format("rank {} timed out waiting for {} to {} {} bytes of {}",
                    group_.transport->rank(), group_.transport->describe(message.other),
                    message.is_sent ? "receive" : "send", message.bytes.value, task.call),
        fmt::format("it did not within {:.3g} s", group_.until_called.value),

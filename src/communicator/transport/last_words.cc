@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -27,6 +28,12 @@ struct Words {
 
 }  // namespace
 
+Error has_ended(const std::string& rank, const std::string& how) {
+  std::string text = fmt::format("{} has ended ({}) Find out what became of that rank.", rank, how);
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return {ErrorCode::communicator, text};
+}
+
 void LastWords::say(const std::optional<Error>& failure) {
   if (std::exchange(has_spoken_, true) || !connection_.is_open()) return;
   const std::string why = failure ? std::string(failure->what()).substr(0, kMostWords) : "";
@@ -39,10 +46,7 @@ void LastWords::say(const std::optional<Error>& failure) {
 std::optional<Error> LastWords::failure(int own, const std::string& other) {
   listen();
   if (failure_ || !ended_ || !ended_->has_passed()) return failure_;
-  return Error(ErrorCode::communicator,
-               fmt::format("R{} has ended (its connection to rank {} is closed) Find out what "
-                           "became of that rank.",
-                           other.substr(1), own));
+  return has_ended(other, fmt::format("its connection to rank {} is closed", own));
 }
 
 std::string LastWords::given_up() {

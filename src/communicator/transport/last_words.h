@@ -11,6 +11,9 @@
 
 namespace polypath::communicator {
 
+/// The error of a rank that has ended. `rank` as of Transport::describe().
+Error has_ended(const std::string& rank, const std::string& how);
+
 /// One end of it. Not thread-safe. Nothing here waits.
 class LastWords {
  public:

@@ -19,6 +19,12 @@ std::string Transport::describe(int rank) const {
                             : fmt::format("rank {}", rank);
 }
 
+std::string Transport::describe_part(int other, bool is_sent, std::uint64_t bytes,
+                                     std::uint32_t tag) const {
+  return fmt::format("{} to {} {} bytes with tag {}", describe(other), is_sent ? "receive" : "send",
+                     bytes, tag);
+}
+
 void Transport::check_other(int other) const {
   if (other >= 0 && other < size_ && other != rank_) return;
   fail(ErrorCode::invalid_argument, fmt::format("rank {} has no message for rank {}", rank_, other),
@@ -41,7 +47,7 @@ void Transport::wait(MessageNumber message, Seconds timeout) {
   while (!test(message)) {
     if (deadline.has_passed())
       fail(ErrorCode::communicator,
-           fmt::format("rank {} waits in vain for {}", rank(), awaited(message)),
+           fmt::format("rank {} timed out waiting for {}", rank(), awaited(message)),
            fmt::format("{:.3g} s have passed", timeout.value),
            "Look at what that rank does, or give it more time (POLYPATH_COMMUNICATOR_TIMEOUT).");
     pause();

@@ -48,6 +48,11 @@ class Transport {
   /// A rank in errors: "rank 3 on node1"; "rank 3" if nothing is known of nodes.
   [[nodiscard]] std::string describe(int rank) const;
 
+  /// The other rank's part in a message: "rank 3 on node1 to send 8 bytes with tag 4" for one that
+  /// this rank is to receive.
+  [[nodiscard]] std::string describe_part(int other, bool is_sent, std::uint64_t bytes,
+                                          std::uint32_t tag) const;
+
   /// Starts a message. Its memory is read, or written, until it is over. Errors: invalid_argument
   /// for this rank itself or one that there is not; communicator after an abort.
   MessageNumber send(int to, std::uint32_t tag, std::span<const std::byte> bytes);
@@ -82,7 +87,7 @@ class Transport {
                                         std::span<std::byte> bytes) = 0;
   /// Until something may have happened, a moment at most.
   virtual void pause() = 0;
-  /// Describes the rank that a message waits for: "rank 3, which is to send 4096 bytes".
+  /// What a message waits for, as of describe_part().
   virtual std::string awaited(MessageNumber message) = 0;
   void check_other(int other) const;
 

@@ -13,9 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "communicator/bootstrap/deadline.h"
+#include "communicator/transport/asked_message.h"
+#include "communicator/transport/last_words.h"
 #include "core/error.h"
 #include "core/ignore_errors.h"
+#include "core/signals.h"
 #include "core/text.h"
 
 namespace polypath::communicator {
@@ -36,17 +38,6 @@ struct SpokenWords {
   std::array<char, 1016> text{};  ///< ends with a zero
 };
 
-struct AskedCall {
-  MessageNumber number = 0;
-  int other = 0;
-  std::uint32_t tag = 0;
-  bool is_sent = false;
-  std::span<const std::byte> given = {};
-  std::span<std::byte> taken = {};
-
-  [[nodiscard]] std::size_t size() const { return is_sent ? given.size() : taken.size(); }
-};
-
 template <class Value>
 std::span<const std::byte> as_bytes_of(const Value& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -57,7 +48,7 @@ std::span<std::byte> as_room_of(Value& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-void transfer(const WaitingCalls& calls, const AskedCall& asked) {
+void transfer(const WaitingCalls& calls, const AskedMessage& asked) {
   CallHeader header{.tag = asked.tag, .bytes = asked.size()};
   if (asked.is_sent) {
     calls.send(asked.other, WaitingCalls::messages, as_bytes_of(header));
@@ -80,9 +71,9 @@ struct CallsShared {
   WaitingCalls calls;
   std::mutex mutex;  ///< guards the members below
   std::condition_variable changed;
-  std::map<std::pair<int, bool>, std::deque<AskedCall>>
+  std::map<std::pair<int, bool>, std::deque<AskedMessage>>
       queues;  ///< by rank, and whether it is sent
-  std::map<MessageNumber, AskedCall> under_way;
+  std::map<MessageNumber, AskedMessage> under_way;
   std::map<int, std::string> problems;  ///< by rank
   std::optional<Error> aborted, failure;
   std::optional<std::pair<int, std::string>> gone;  ///< a rank that has ended without a word
@@ -94,16 +85,17 @@ struct CallsShared {
 
 using CallsState = std::shared_ptr<CallsShared>;
 
-// Counted, so that their end can be awaited; they may outlast the transport.
+// Counted, so that their end can be awaited; they may outlast the transport. The mutex is held.
 template <class Action>
 void start_thread(const CallsState& state, Action action) {
-  ++state->threads;
+  const ThreadSignals signals;
   std::thread([state, action] {
     action(*state);
     const std::scoped_lock lock(state->mutex);
     --state->threads;
     state->changed.notify_all();
   }).detach();
+  ++state->threads;
 }
 
 void note_problem(CallsShared& shared, int other, const std::string& why) {
@@ -113,11 +105,11 @@ void note_problem(CallsShared& shared, int other, const std::string& why) {
 // The queue's messages, one after another; after an error no other one.
 void carry(CallsShared& shared, const std::pair<int, bool>& which) {
   std::unique_lock lock(shared.mutex);
-  std::deque<AskedCall>& queue = shared.queues[which];
+  std::deque<AskedMessage>& queue = shared.queues[which];
   while (true) {
     shared.changed.wait(lock, [&] { return shared.is_over || !queue.empty(); });
     if (shared.is_over) return;
-    const AskedCall asked = queue.front();
+    const AskedMessage asked = queue.front();
     queue.pop_front();
     ++shared.in_calls;
     lock.unlock();
@@ -131,6 +123,7 @@ void carry(CallsShared& shared, const std::pair<int, bool>& which) {
     --shared.in_calls;
     if (!problem.empty()) return note_problem(shared, asked.other, problem);
     shared.under_way.erase(asked.number);
+    shared.changed.notify_all();
   }
 }
 
@@ -180,10 +173,10 @@ class TransportByCalls final : public Transport {
  private:
   MessageNumber start_sending(int to, std::uint32_t tag, std::span<const std::byte> bytes) override;
   MessageNumber start_receiving(int from, std::uint32_t tag, std::span<std::byte> bytes) override;
-  void pause() override { std::this_thread::sleep_for(kBetweenTests); }
+  void pause() override;
   std::string awaited(MessageNumber message) override;
 
-  MessageNumber ask(AskedCall asked);
+  MessageNumber ask(AskedMessage asked);
   void check_aborted() const;
   [[nodiscard]] std::optional<Error> found() const;
   void say(const SpokenWords& words);
@@ -217,7 +210,7 @@ void TransportByCalls::check_aborted() const {
        fmt::format("it was aborted: {}", state_->aborted->what()), "Start all ranks again.");
 }
 
-MessageNumber TransportByCalls::ask(AskedCall asked) {
+MessageNumber TransportByCalls::ask(AskedMessage asked) {
   const std::scoped_lock lock(state_->mutex);
   check_aborted();
   asked.number = ++state_->started;
@@ -257,13 +250,18 @@ bool TransportByCalls::test(MessageNumber message) {
        "Look at what that rank has said, and start all ranks again.");
 }
 
+// Until a message is over; for a short while, because the news may have come since the test.
+void TransportByCalls::pause() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, kBetweenTests);
+}
+
 std::string TransportByCalls::awaited(MessageNumber message) {
   const std::scoped_lock lock(state_->mutex);
   const auto found = state_->under_way.find(message);
   if (found == state_->under_way.end()) return "a message that is over";
-  const AskedCall& asked = found->second;
-  return fmt::format("{}, which is to {} {} bytes with tag {}", describe(asked.other),
-                     asked.is_sent ? "receive" : "send", asked.size(), asked.tag);
+  const AskedMessage& asked = found->second;
+  return describe_part(asked.other, asked.is_sent, asked.size(), asked.tag);
 }
 
 void TransportByCalls::abort(const std::string& why, ErrorCode code) {
@@ -309,9 +307,7 @@ void TransportByCalls::say(const SpokenWords& words) {
 std::optional<Error> TransportByCalls::found() const {
   if (state_->failure || !state_->gone) return state_->failure;
   const auto& [other, why] = *state_->gone;
-  return Error(ErrorCode::communicator,
-               fmt::format("R{} has ended ({}) Find out what became of that rank.",
-                           describe(other).substr(1), why));
+  return has_ended(describe(other), why);
 }
 
 std::optional<Error> TransportByCalls::failure() {

@@ -213,12 +213,10 @@ class TcpTransport final : public Transport {
       const Peer& peer = peers_[static_cast<std::size_t>(other)];
       for (const Sent& each : peer.sending)
         if (each.number == message)
-          return fmt::format("{}, which is to receive {} bytes with tag {}", describe(other),
-                             each.header.bytes, each.header.tag);
+          return describe_part(other, true, each.header.bytes, each.header.tag);
       for (const Wanted& each : peer.receiving)
         if (each.number == message)
-          return fmt::format("{}, which is to send {} bytes with tag {}", describe(other),
-                             each.header.bytes, each.header.tag);
+          return describe_part(other, false, each.header.bytes, each.header.tag);
     }
     return "a message that is over";
   }

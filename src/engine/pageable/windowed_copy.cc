@@ -7,7 +7,7 @@ namespace polypath::engine {
 namespace {
 
 // Of 16 to 96 MiB and all the best for messages of 4 to 512 MiB, with 16 threads that have 2 MiB of
-// such a cache each (results/h200x1/pageable_windows.json).
+// such a cache each (results/h200x1/pageable_choices.json).
 constexpr Bytes kLeftInCaches = 16_MiB;
 
 }  // namespace

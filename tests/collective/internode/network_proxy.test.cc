@@ -101,7 +101,7 @@ class Waiting : public testing::Test {
 TEST_F(Waiting, ForARankThatDoesNotCallHasAnEnd) {
   make(false, kAtOnce, kNever);
 
-  EXPECT_THAT(problem(), HasSubstr("waits in vain for rank 1, which is to send"));
+  EXPECT_THAT(problem(), HasSubstr("timed out waiting for rank 1 to send"));
 }
 
 TEST_F(Waiting, ForARankThatCallsButSendsNothingHasAnEnd) {
@@ -109,7 +109,7 @@ TEST_F(Waiting, ForARankThatCallsButSendsNothingHasAnEnd) {
 
   exchange({.in = {{1, memory_}}});
 
-  EXPECT_THAT(problem(), HasSubstr("waits in vain for rank 1, which is to send 32 bytes"));
+  EXPECT_THAT(problem(), HasSubstr("timed out waiting for rank 1 to send 32 bytes"));
 }
 
 TEST_F(Waiting, ForARankThatCallsButTakesNothingHasAnEnd) {
@@ -117,7 +117,7 @@ TEST_F(Waiting, ForARankThatCallsButTakesNothingHasAnEnd) {
 
   exchange({.out = {{1, memory_}}});
 
-  EXPECT_THAT(problem(), HasSubstr("waits in vain for rank 1, which is to receive 32 bytes"));
+  EXPECT_THAT(problem(), HasSubstr("timed out waiting for rank 1 to receive 32 bytes"));
 }
 
 // What the stream then waits for comes, so that nothing on the GPU is held up.

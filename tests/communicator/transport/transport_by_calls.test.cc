@@ -156,7 +156,7 @@ TEST_F(TransportByCalls, NamesARankThatIsGoneWithoutAWord) {
   }));
 }
 
-TEST_F(TransportByCalls, NamesTheRankThatItWaitsForInVain) {
+TEST_F(TransportByCalls, NamesTheRankWhenItTimesOut) {
   std::atomic<bool> is_over{false};
 
   const auto errors = at_ranks(2, [&](Transport& transport) {
@@ -173,7 +173,7 @@ TEST_F(TransportByCalls, NamesTheRankThatItWaitsForInVain) {
     }
   });
 
-  EXPECT_THAT(errors[0], HasSubstr("rank 0 waits in vain for rank 1, which is to send 8 bytes"));
+  EXPECT_THAT(errors[0], HasSubstr("rank 0 timed out waiting for rank 1 to send 8 bytes"));
 }
 
 TEST_F(TransportByCalls, HasNoFailureWhereARankHasEndedWell) {
