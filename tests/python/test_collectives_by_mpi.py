@@ -94,7 +94,9 @@ def test_a_node_whose_processes_have_stopped_is_named(mpi: Mpi) -> None:
 
     assert status != 0
     for rank in (0, 1):
-        assert re.search(f"rank {rank}: .* timed out waiting for rank [23] on 1", said), said + errors
+        assert re.search(f"rank {rank}: .* timed out waiting for rank [23] on 1", said), (
+            said + errors
+        )
 
 
 def test_a_node_whose_processes_are_killed_ends_the_job(mpi: Mpi) -> None:
