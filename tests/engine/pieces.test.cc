@@ -78,6 +78,22 @@ TEST_F(BlocksOnH200s, GoNativelyBesideWhatElseIsInFlight) {
   expect_right();
 }
 
+TEST_F(BlocksOnH200s, AreNotHeldBackByWhatHasStayedAway) {
+  add("host", "gpu0", 512, 64 << 10);
+  Buffer& there = rig_.buffer("gpu1", 64 << 20);
+  Buffer& here = rig_.buffer("gpu0", 64 << 20);
+  Buffer& source = rig_.buffer("host", 64 << 20);
+  rig_.copy(there, source, rig_.stream("gpu1"));
+  rig_.copy(here, source, rig_.stream("gpu0"));
+  rig_.synchronize();
+  constexpr int kMoreThanRemembered = 6;
+
+  for (int round = 0; round < kMoreThanRemembered; ++round) (void)time_of([&] { copy(); });
+
+  EXPECT_THAT(copy(), Each(by_paths));
+  expect_right();
+}
+
 TEST_F(BlocksOnH200s, GoBesideWhatComesBack) {
   add("host", "gpu0", 512, 64 << 10);
   copy();

@@ -51,7 +51,10 @@ bool PieceDecider::decide(SetDecision& many) {
   const TransferRequest asked{first.call.stream, first.ends.source, first.ends.destination,
                               set->bytes};
   const Contention contention = load_.contention_of(asked, many.time);
-  if (!meets_only_way_back(contention, asked)) return false;
+  if (!meets_only_way_back(contention, asked)) {
+    note_natively(many, *set, contention);
+    return false;
+  }
   Pieces pieces{.set = *std::move(set), .recipe = nullptr, .contention = contention};
   pieces.recipe = recipe_for(many, pieces.set);
   if (pieces.recipe) {
@@ -63,6 +66,15 @@ bool PieceDecider::decide(SetDecision& many) {
   many.pieces = std::move(pieces);
   many.set.parts.resize(many.calls.size());
   return true;
+}
+
+// Else what the way has once met would be expected for ever: transfers are forgotten by what comes
+// without them.
+void PieceDecider::note_natively(const SetDecision& many, const PieceSet& set,
+                                 const Contention& contention) {
+  const CopyCall& first = many.members[set.members.front()].call;
+  if (const PieceRecipePointer recipe = recipe_for(many, set))
+    load_.add(first.stream, native_plan_of(*recipe, set.bytes), many.time, contention);
 }
 
 // By kernels where they may be used, else by copies; those of small sets are not worth a plan.

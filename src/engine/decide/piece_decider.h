@@ -28,6 +28,7 @@ class PieceDecider {
 
  private:
   [[nodiscard]] PieceRecipePointer recipe_for(const SetDecision& many, const PieceSet& set);
+  void note_natively(const SetDecision& many, const PieceSet& set, const Contention& contention);
 
   Driver& driver_;
   const Machine& machine_;

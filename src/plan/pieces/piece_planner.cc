@@ -122,6 +122,18 @@ PlanPointer plan_of(const Machine& machine, const PieceRecipe& recipe, std::span
   return plan;
 }
 
+PlanPointer native_plan_of(const PieceRecipe& recipe, Bytes bytes) {
+  auto plan = std::make_shared<Plan>();
+  plan->source = recipe.plan->source;
+  plan->destination = recipe.plan->destination;
+  plan->bytes = bytes;
+  plan->shape = {Executor::native, {{recipe.direct, {bytes}}}};
+  plan->native_predicted =
+      recipe.plan->native_predicted * (bytes.real() / recipe.plan->bytes.real());
+  plan->predicted = plan->native_predicted;
+  return plan;
+}
+
 struct PiecePlanner::Problem {
   std::vector<Path> paths;
   std::vector<Bytes> sizes;
@@ -224,7 +236,7 @@ PieceRecipePointer PiecePlanner::make(const PieceRequest& request) {
   }
   const Seconds fixed = draft.issuer ? time_without_bytes(draft, problem) : Seconds{};
   return std::make_shared<PieceRecipe>(
-      PieceRecipe{draft.split, draft.issuer, std::move(plan), fixed});
+      PieceRecipe{draft.split, draft.issuer, std::move(plan), direct, fixed});
 }
 
 // Of as many pieces as small as can be.

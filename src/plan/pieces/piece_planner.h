@@ -55,6 +55,7 @@ struct PieceRecipe {
   std::optional<PlaceId> issuer;  ///< they go by kernels, and this GPU's in the caller's stream
   /// That of so many equal pieces; native if that is best.
   PlanPointer plan;
+  Path direct;
   Seconds fixed = {};  ///< what of its time does not grow with the bytes: launches of kernels
 };
 
@@ -64,6 +65,10 @@ using PieceRecipePointer = std::shared_ptr<const PieceRecipe>;
 /// per piece. Its times are those of the recipe, in proportion to the bytes but for what is fixed.
 PlanPointer plan_of(const Machine& machine, const PieceRecipe& recipe, std::span<const Bytes> sizes,
                     int slots);
+
+/// The same set as native copies, for what else is in flight: without a program. The recipe's time
+/// of them, in proportion to the bytes.
+PlanPointer native_plan_of(const PieceRecipe& recipe, Bytes bytes);
 
 /// Finds recipes under the settings of a planner. Not thread-safe.
 class PiecePlanner {
