@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from polypath import _core, reports
-from polypath.cli.arguments import ALL_PAIRS, check_range, overrides, pair_or_all
+from polypath.cli.arguments import ALL_PAIRS, check_range, overrides, pair, pair_or_all
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -85,13 +85,16 @@ PLACES = {
     "many": ("host", "gpu0"),
     **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),
 }
+CALLS = {"load": ("host", "gpu0"), "blocks": ("host", "gpu0")}  # of the Python package
 OVER_ALL_GPUS = ("mbw", *PATTERNS)  # whose places would be ignored
 JACOBI = "jacobi"
-OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives(), JACOBI)))
+OPERATIONS = tuple(dict.fromkeys((*PLACES, *CALLS, *_core.collectives(), JACOBI)))
 SIZES = "1M:512M"
 SIZES_OF_PAIRS = "64M"  # of all pairs, unless others are named: dozens of pairs
-SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
+SIZES_OF_BLOCKS = "16K:1M"  # of `many` and `blocks`, unless others are named: hundreds are copied
+SIZES_OF_FILES = "1G"  # of `load`, unless others are named
 MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
+PLANNED = ("--window", "--executor", "--paths", "--shares", "--chunks", "--plot")
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 
 
@@ -148,6 +151,11 @@ def bench(
         return
     refuse(chosen, "it is for collectives")
     _check_copies(operation, source, window, pieces, gpus)
+    if operation in CALLS:
+        fixed = None if executor == "auto" else executor
+        refuse_planned(operation, window, fixed, paths, shares, chunks, plot)
+        bench_calls(operation, (source, destination), sizes, machine, results, pieces, verify)
+        return
     how = overrides(executor, paths, shares, chunks)
     how |= {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
     bench_copies(operation, (source, destination), sizes, machine, results, how)
@@ -224,6 +232,38 @@ def bench_collective(
     choice.announce()
     show_collective_bench(results.console(), document)
     check_verified(document, choices["verify"])
+
+
+def refuse_planned(operation: str, *values: Any) -> None:
+    """Refuse what says how copies are planned, for a call of the Python package."""
+    refuse(dict(zip(PLANNED, values)), f"{operation} is planned as a program's call is")
+
+
+def bench_calls(
+    operation: str,
+    places: tuple[str | None, str | None],
+    sizes: str,
+    machine: str | None,
+    results: Results,
+    pieces: int | None,
+    verify: bool,
+) -> None:
+    """Measure a call of the Python package, write it and show it."""
+    from polypath.cli.commands import bench_calls as calls
+
+    ends = pair(*places) or CALLS[operation]
+    choice = choose_machine(machine)
+    if operation == "blocks":
+        numbers = parse_sizes(SIZES_OF_BLOCKS if sizes == SIZES else sizes)
+        document = calls.blocks_document(ends, numbers, choice.name, pieces)
+    else:
+        refuse({"--pieces": pieces}, "it is for many and blocks")
+        numbers = parse_sizes(SIZES_OF_FILES if sizes == SIZES else sizes)
+        document = calls.load_document(ends, numbers, choice.name)
+    _write(results, document)
+    choice.announce()
+    calls.show_calls(results.console(), document)
+    check_verified(document, verify)
 
 
 def bench_jacobi(
