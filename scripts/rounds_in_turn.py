@@ -24,7 +24,9 @@ def started(command: list[str], planned: bool) -> list[str]:
     return [*POLYPATH, "run", "--", *command] if planned else command
 
 
-def output_of(command: list[str], planned: bool, **more: str) -> str:
+def output_of(
+    command: list[str], planned: bool, seconds: float = MOST_SECONDS, /, **more: str
+) -> str:
     """Return what a program prints, with more variables in its environment; raise if it fails."""
     said = f"{' '.join(command)} {'with' if planned else 'without'} Polypath"
     try:
@@ -32,12 +34,12 @@ def output_of(command: list[str], planned: bool, **more: str) -> str:
             started(command, planned),
             capture_output=True,
             text=True,
-            timeout=MOST_SECONDS,
+            timeout=seconds,
             check=False,
             env={**os.environ, **more},
         )
     except subprocess.TimeoutExpired:
-        raise RuntimeError(f"{said} was not done after {MOST_SECONDS} s") from None
+        raise RuntimeError(f"{said} was not done after {seconds:.0f} s") from None
     if run.returncode != 0:
         raise RuntimeError(f"{said} exits with {run.returncode}: {run.stderr[-1500:]}")
     return run.stdout

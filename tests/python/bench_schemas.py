@@ -63,6 +63,35 @@ BENCH = _bench()
 BENCH_ON_GPUS = _bench(**RUNS)
 BENCH_ALL_PAIRS = {**BENCH, "required": [*BENCH["required"], "all_pairs"]}
 BENCH_MANY = _bench(pieces={"type": "integer", "minimum": 2})
+
+
+def _calls(operation: str, **more: Any) -> dict[str, Any]:
+    result = record(
+        bytes=COUNT,
+        source=TEXT,
+        destination=TEXT,
+        repeats={"type": "integer", "minimum": 1},
+        seconds=TIME,
+        bytes_per_second=RATE,
+        native=TEXT,
+        native_seconds=TIME,
+        native_bytes_per_second=RATE,
+        speedup={"type": "number", "exclusiveMinimum": 0},
+        verified={"type": "boolean"},
+        **more,
+    )
+    return record(
+        schema={"const": "polypath.bench/1"},
+        machine=TEXT,
+        driver={"enum": ["sim", "cuda"]},
+        operation={"const": operation},
+        host={"type": "object", "required": ["simulated", "cores"]},
+        results=list_of(result),
+    )
+
+
+BENCH_LOAD = _calls("load", tensors=COUNT, first_seconds=TIME, first_native_seconds=TIME)
+BENCH_BLOCKS = _calls("blocks", blocks=COUNT, how={"type": "object"})
 BENCH_JACOBI = record(
     schema={"const": "polypath.bench/1"},
     machine=TEXT,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from polypath import _core, reports
-from polypath.cli.arguments import ALL_PAIRS, check_range, overrides, pair_or_all
+from polypath.cli.arguments import ALL_PAIRS, check_range, overrides, pair, pair_or_all
 from polypath.cli.collective_options import (
     AlgorithmsOption,
     AnyOrderOption,
@@ -85,13 +85,16 @@ PLACES = {
     "many": ("host", "gpu0"),
     **dict.fromkeys(PATTERNS, ("gpu0", "gpu1")),
 }
+CALLS = {"load": ("host", "gpu0"), "blocks": ("host", "gpu0")}  # of the Python package
 OVER_ALL_GPUS = ("mbw", *PATTERNS)  # whose places would be ignored
 JACOBI = "jacobi"
-OPERATIONS = tuple(dict.fromkeys((*PLACES, *_core.collectives(), JACOBI)))
+OPERATIONS = tuple(dict.fromkeys((*PLACES, *CALLS, *_core.collectives(), JACOBI)))
 SIZES = "1M:512M"
 SIZES_OF_PAIRS = "64M"  # of all pairs, unless others are named: dozens of pairs
-SIZES_OF_BLOCKS = "16K:1M"  # of `many`, unless others are named: hundreds of them are copied
+SIZES_OF_BLOCKS = "16K:1M"  # of `many` and `blocks`, unless others are named: hundreds are copied
+SIZES_OF_FILES = "1G"  # of `load`, unless others are named
 MOST_IN_FLIGHT, MOST_PIECES = 1024, 65536
+PLANNED = ("window", "executor", "paths", "shares", "chunks")  # options, as overrides has them
 OWN_COMMANDS = ("weights", "mpi")  # they measure something else, with other options
 
 
@@ -134,23 +137,23 @@ def bench(
     results = Results(json_target, csv, plot).checked()
     chosen = collective_options(algorithms, element, reduction, root, in_place, any_order, nodes)
     of_jacobi = jacobi_options(rows, iterations, kernel_efficiency)
+    collective = is_collective(operation, algorithms is not None)
+    _refuse_options_of_others(operation, collective, chosen, of_jacobi)
     if operation == JACOBI:
-        refuse(chosen, "it is for collectives")
         _refuse_options_of_copies(operation, source, pieces, shares, chunks, window)
         choices = jacobi_choices(executor, paths, gpus, of_jacobi) | {"verify": verify}
         bench_jacobi(sizes, machine, results, choices)
         return
-    refuse(of_jacobi, "it is for jacobi")
-    if is_collective(operation, algorithms is not None):
+    if collective:
         _refuse_options_of_copies(operation, source, pieces, shares, chunks, window)
         choices = collective_choices(operation, executor, paths, gpus, chosen) | {"verify": verify}
         bench_collective(operation, parse_sizes(sizes), machine, results, choices)
         return
-    refuse(chosen, "it is for collectives")
     _check_copies(operation, source, window, pieces, gpus)
     how = overrides(executor, paths, shares, chunks)
-    how |= {"window": 1 if window is None else window, "pieces": pieces, "verify": verify}
-    bench_copies(operation, (source, destination), sizes, machine, results, how)
+    how |= {"window": window, "pieces": pieces, "verify": verify}
+    measure = bench_calls if operation in CALLS else bench_copies
+    measure(operation, (source, destination), sizes, machine, results, how)
 
 
 def bench_copies(
@@ -162,6 +165,7 @@ def bench_copies(
     how: Document,
 ) -> None:
     """Measure copies, write them, draw them and show them."""
+    how |= {"window": how["window"] or 1}
     ends = pair_or_all(*places) or default_places(operation)
     choice = choose_machine(machine)
     if sizes == SIZES:  # the default
@@ -175,6 +179,22 @@ def bench_copies(
     show = show_all_pairs if document.get("all_pairs") else show_bench
     show(results.console(), document)
     check_verified(document, how["verify"])
+
+
+def _refuse_options_of_others(
+    operation: str, collective: bool, chosen: Document, of_jacobi: Document
+) -> None:
+    if not collective:
+        refuse(chosen, "it is for collectives")
+    if operation != JACOBI:
+        refuse(of_jacobi, "it is for jacobi")
+
+
+def _refuse_plans(operation: str, how: Document, plot: str | None) -> None:
+    """Refuse what says how copies are planned, for a call of the Python package."""
+    given = {f"--{name}": how.get(name) for name in PLANNED} | {"--plot": plot}
+    given["--executor"] = None if given["--executor"] == "auto" else given["--executor"]
+    refuse(given, f"{operation} is planned as a program's call is")
 
 
 def _refuse_options_of_copies(operation: str, source: str | None, *values: Any) -> None:
@@ -224,6 +244,33 @@ def bench_collective(
     choice.announce()
     show_collective_bench(results.console(), document)
     check_verified(document, choices["verify"])
+
+
+def bench_calls(
+    operation: str,
+    places: tuple[str | None, str | None],
+    sizes: str,
+    machine: str | None,
+    results: Results,
+    how: Document,
+) -> None:
+    """Measure a call of the Python package, write it and show it."""
+    from polypath.cli.commands import bench_calls as calls
+
+    _refuse_plans(operation, how, results.plot)
+    ends = pair(*places) or CALLS[operation]
+    choice = choose_machine(machine)
+    if operation == "blocks":
+        numbers = parse_sizes(SIZES_OF_BLOCKS if sizes == SIZES else sizes)
+        document = calls.blocks_document(ends, numbers, choice.name, how["pieces"])
+    else:
+        refuse({"--pieces": how["pieces"]}, "it is for many and blocks")
+        numbers = parse_sizes(SIZES_OF_FILES if sizes == SIZES else sizes)
+        document = calls.load_document(ends, numbers, choice.name)
+    _write(results, document)
+    choice.announce()
+    calls.show_calls(results.console(), document)
+    check_verified(document, how["verify"])
 
 
 def bench_jacobi(
