@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polypath.block_checks import Blocks
+from polypath.block_checks import Layer
 from polypath.messages import message
 
 # The library plans pieces of up to so many bytes together (engine/call/piece_set.h).
@@ -26,30 +26,55 @@ class Pieces(NamedTuple):
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts)))
 
 
-def pieces_of(destination: Blocks, source: Blocks, pairs: np.ndarray) -> Pieces:
-    """Return the copies of one layer. ValueError if one reads what another one writes."""
+class Strides(NamedTuple):
+    """Bytes from block to block at both ends of a layer, and of a block."""
+
+    destination: int
+    source: int
+    nbytes: int
+
+
+def pieces_of(layers: list[Layer], pairs: np.ndarray) -> list[Pieces]:
+    """Return the copies of each layer. ValueError if one reads what another one writes."""
+    known: dict[Strides, Pieces] = {}  # layers of a cache are mostly alike
+    found = []
+    for destination, source in ((layer.destination, layer.source) for layer in layers):
+        strides = Strides(destination.stride, source.stride, destination.nbytes)
+        if strides not in known:
+            known[strides] = _offsets(strides, pairs)
+        offsets = known[strides]
+        pieces = Pieces(
+            destination.memory.address + offsets.destinations,
+            source.memory.address + offsets.sources,
+            offsets.sizes,
+        )
+        _refuse_reads_of_written(pieces)
+        found.append(Pieces(*(column.view(np.uint64) for column in pieces)))
+    return found
+
+
+def _offsets(strides: Strides, pairs: np.ndarray) -> Pieces:
+    """Return the copies from the begin of both memories on, in the order of the destination."""
     ordered = pairs[np.argsort(pairs[:, 1], kind="stable")]  # neighbours are found in any order
     sources, targets = ordered[:, 0], ordered[:, 1]
-    starts = _starts(destination, source, ordered)
+    starts = _starts(strides, ordered)
     lengths = np.diff(np.append(starts, len(ordered)))
-    pieces = Pieces(
-        destination.memory.address + targets[starts] * destination.stride,
-        source.memory.address + sources[starts] * source.stride,
-        lengths * destination.nbytes,
+    return Pieces(
+        targets[starts] * strides.destination,
+        sources[starts] * strides.source,
+        lengths * strides.nbytes,
     )
-    _refuse_reads_of_written(pieces)
-    return Pieces(*(column.astype(np.uint64) for column in pieces))
 
 
-def _starts(destination: Blocks, source: Blocks, ordered: np.ndarray) -> np.ndarray:
+def _starts(strides: Strides, ordered: np.ndarray) -> np.ndarray:
     """Return which pairs begin a piece: all but those that continue the one before."""
-    if {destination.stride, source.stride} != {destination.nbytes}:
+    if {strides.destination, strides.source} != {strides.nbytes}:
         return np.arange(len(ordered))
     goes_on = np.all(np.diff(ordered, axis=0) == 1, axis=1)
     starts = np.flatnonzero(np.concatenate(([True], ~goes_on)))
-    if len(ordered) * destination.nbytes > len(starts) * LARGEST_PIECE:
+    if len(ordered) * strides.nbytes > len(starts) * LARGEST_PIECE:
         return starts  # long runs, each of which is planned by itself
-    most = max(LARGEST_PIECE // destination.nbytes, 1)
+    most = max(LARGEST_PIECE // strides.nbytes, 1)
     run = np.cumsum(np.concatenate(([True], ~goes_on))) - 1
     return np.flatnonzero((np.arange(len(ordered)) - starts[run]) % most == 0)
 

@@ -54,7 +54,7 @@ def copy_blocks(
 def _copied(layers: list[Layer], pairs: np.ndarray, stream: Any) -> Counter[str]:
     how: Counter[str] = Counter()
     together: dict[tuple[Any, ...], tuple[StreamOrder, list[Pieces]]] = {}
-    pieces = [pieces_of(layer.destination, layer.source, pairs) for layer in layers]
+    pieces = pieces_of(layers, pairs)
     orders = [_order_of(layer, stream) for layer in layers]
     for order, each in zip(orders, pieces):
         if order is None:

@@ -161,14 +161,18 @@ std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copie
                                            std::size_t* enqueued) {
   std::map<std::pair<StreamHandle, StreamHandle>, std::pair<GpuStream, GpuStream>> orders;
   std::vector<CopyCall> calls;
+  calls.reserve(copies.size());
+  PlaceId gpu;
   for (const OrderedCopy& copy : copies) {
+    const bool is_last_one = gpu.valid() && machine().place(gpu).name == copy.stream.gpu;
+    if (!is_last_one) gpu = machine().find_place(copy.stream.gpu);
     for (const GpuStream& other : waiting_beside(copy.stream, copy.beside))
       orders.insert({{copy.stream.handle, other.handle}, {copy.stream, other}});
     calls.push_back({.destination = copy.destination,
                      .source = copy.source,
                      .bytes = copy.bytes,
                      .stream = copy.stream.handle,
-                     .stream_gpu = machine().find_place(copy.stream.gpu),
+                     .stream_gpu = gpu,
                      .options = copy.options});
   }
   std::vector<CopyResult> results;

@@ -48,6 +48,23 @@ def test_blocks_arrive_in_any_order(
     assert context.violations() == []
 
 
+def test_more_blocks_than_are_planned_together(context: polypath.Context, torch: Torch) -> None:
+    count = 2500
+    origins = [torch.tensor(None, (count, 4, KIB)) for _ in range(2)]
+    target, after = torch.tensor(1, (count, 4, KIB)), torch.tensor(1, (count, 4, KIB))
+    for seed, origin in enumerate(origins, start=1):
+        origin.array[...] = pattern(count * 4 * KIB, seed).reshape(origin.shape)
+    pairs = np.stack([np.random.default_rng(2).permutation(count), np.arange(count)], axis=1)
+
+    how = [polypath.copy_blocks(target, origin, pairs) for origin in origins]
+    polypath.copy(after, target)
+    wait(*torch.current.values())
+
+    assert all(sum(each.values()) > 2048 for each in how)  # neighbours are one copy
+    assert np.array_equal(after.array, origins[1].array[pairs[:, 0]])
+    assert context.violations() == []
+
+
 def test_layers_have_the_same_pairs_copied(context: polypath.Context, torch: Torch) -> None:
     origins = [cache(torch, 0, 8, seed) for seed in (1, 2, 3)]
     targets = [cache(torch, 1, 8) for _ in origins]

@@ -89,7 +89,7 @@ class Simulated:
         """Copy all as polypath.copy_blocks does, whose own memory is never simulated."""
         ends = blocks.destination, blocks.source
         (layer,) = checked_layers(*ends, block_bytes=blocks.nbytes, bits=False)
-        pieces = pieces_of(layer.destination, layer.source, blocks.pairs)
+        (pieces,) = pieces_of([layer], blocks.pairs)
         return dict(self.context.copy_pieces(*pieces, (self._gpu, self._stream)))
 
     def copy(self, blocks: Blocks) -> None:

@@ -242,6 +242,9 @@ std::vector<std::string> Holder::copy_many_addresses(const std::vector<CopyArgum
   return names_of(opened->copy_many(ordered));
 }
 
+// GPUs copy the first ones while later ones are planned, which takes 1 us each.
+constexpr std::size_t kPiecesTogether = 1024;
+
 std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words sources,
                                                        Words sizes, const StreamArgument& stream,
                                                        const std::vector<StreamArgument>& beside) {
@@ -249,18 +252,22 @@ std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words
   if (destinations.size() != sizes.size() || sources.size() != sizes.size())
     fail(ErrorCode::invalid_argument, "pieces cannot be copied",
          "their destinations, sources and sizes differ in number", "Pass as many of each.");
-  std::vector<OrderedCopy> copies(sizes.size(), {.stream = stream_of(stream)});
-  if (copies.empty()) return {};
-  // The set is in order with the streams of any; one after another the first and the last count.
-  copies.front().beside = copies.back().beside = streams_of(beside);
+  const GpuStream used = stream_of(stream);
+  const std::vector<GpuStream> others = streams_of(beside);
   const nb::gil_scoped_release unlocked;
-  for (std::size_t k = 0; k < copies.size(); ++k) {
-    copies[k].destination = {destinations.data()[k]};
-    copies[k].source = {sources.data()[k]};
-    copies[k].bytes = {sizes.data()[k]};
-  }
   std::map<std::string, std::size_t> how;
-  for (const CopyResult& result : opened->copy_many(copies)) ++how[name_of(result.executor)];
+  for (std::size_t first = 0; first < sizes.size(); first += kPiecesTogether) {
+    const std::size_t count = std::min(sizes.size() - first, kPiecesTogether);
+    std::vector<OrderedCopy> copies(count, {.stream = used});
+    // The set is in order with the streams of any; one after another the first and the last count.
+    copies.front().beside = copies.back().beside = others;
+    for (std::size_t k = 0; k < count; ++k) {
+      copies[k].destination = {destinations.data()[first + k]};
+      copies[k].source = {sources.data()[first + k]};
+      copies[k].bytes = {sizes.data()[first + k]};
+    }
+    for (const CopyResult& result : opened->copy_many(copies)) ++how[name_of(result.executor)];
+  }
   return how;
 }
 

@@ -18,10 +18,31 @@ struct Range {
   bool written;
 };
 
-// In the order of their beginnings: each meets what reaches furthest of those before it.
+/// True if the memory from the first byte that is read to the last one has a byte of that which is
+/// written.
+bool reads_what_is_written(const std::vector<Range>& ranges) {
+  Range read{~std::uint64_t{0}, 0, false}, written{~std::uint64_t{0}, 0, true};
+  for (const Range& range : ranges) {
+    Range& all = range.written ? written : read;
+    all.begin = std::min(all.begin, range.begin), all.end = std::max(all.end, range.end);
+  }
+  return read.begin < written.end && written.begin < read.end;
+}
+
+/// Ranges in the order of their beginnings; thousands of them often come in it.
+void sort_by_begin(std::vector<Range>& ranges) {
+  const auto earlier = [](const Range& a, const Range& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(ranges.begin(), ranges.end(), earlier))
+    std::sort(ranges.begin(), ranges.end(), earlier);
+}
+
+// What is read and what is written mostly lies in memories of their own; then nothing that is read
+// has to be sorted. In the order of their beginnings each meets what reaches furthest of those
+// before it.
 bool depend_on_each_other(std::vector<Range>& ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  if (!reads_what_is_written(ranges))
+    std::erase_if(ranges, [](const Range& range) { return !range.written; });
+  sort_by_begin(ranges);
   std::uint64_t read_until = 0, written_until = 0;
   for (const Range& range : ranges) {
     if (range.begin < written_until || (range.written && range.begin < read_until)) return true;
@@ -94,6 +115,7 @@ class Arrangement {
 
 bool depend_on_each_other(std::span<const CopyCall> calls) {
   std::vector<Range> ranges;
+  ranges.reserve(2 * calls.size());
   for (const CopyCall& call : calls) add_ranges(call, ranges);
   return depend_on_each_other(ranges);
 }

@@ -28,6 +28,13 @@ struct SeenBefore {
   std::optional<Memory> source;
   std::optional<Memory> destination;
   std::optional<std::pair<StreamHandle, bool>> captured;
+  /// Below which size a copy goes natively, by what that depends on but for the size.
+  struct Threshold {
+    const CopyCall* call = nullptr;
+    Address source_allocation, destination_allocation;
+    Bytes bytes;
+  };
+  Threshold threshold = {};
 };
 
 /// One of the copies.

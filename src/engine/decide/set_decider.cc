@@ -117,16 +117,29 @@ SetMember SetDecider::examine(const CopyCall& call, SeenBefore& seen) {
   const bool stays = !member.captured && member.ends.are_open() &&
                      member.ends.stay_where_they_are() &&
                      member.ends.source != member.ends.destination;
-  member.plannable = stays && is_joint(member);
+  member.plannable = stays && is_joint(member, seen);
   member.piece = stays && pieces_.may_be_piece(member);
   return member;
 }
 
-bool SetDecider::is_joint(const SetMember& member) {
+bool SetDecider::is_joint(const SetMember& member, SeenBefore& seen) {
   const CopyCall& call = member.call;
   return !call.options.asks_for_paths() && !call.cautious &&
          plans_.choice_of(call.options) != Executor::native &&
-         call.bytes >= plans_.native_threshold(call, member.ends);
+         call.bytes >= native_threshold(member, seen);
+}
+
+// Found once for hundreds of copies that are alike.
+Bytes SetDecider::native_threshold(const SetMember& member, SeenBefore& seen) {
+  const CopyCall& call = member.call;
+  const SeenBefore::Threshold& last = seen.threshold;
+  if (last.call != nullptr && last.call->bytes == call.bytes && last.call->stream == call.stream &&
+      last.call->options == call.options && last.source_allocation == member.source_allocation &&
+      last.destination_allocation == member.destination_allocation)
+    return last.bytes;
+  seen.threshold = {&call, member.source_allocation, member.destination_allocation,
+                    plans_.native_threshold(call, member.ends)};
+  return seen.threshold.bytes;
 }
 
 void SetDecider::examine_all(SetDecision& many) {

@@ -34,7 +34,8 @@ class SetDecider {
   [[nodiscard]] bool recall(SetDecision& many);
   void examine_all(SetDecision& many);
   [[nodiscard]] SetMember examine(const CopyCall& call, SeenBefore& seen);
-  [[nodiscard]] bool is_joint(const SetMember& member);
+  [[nodiscard]] bool is_joint(const SetMember& member, SeenBefore& seen);
+  Bytes native_threshold(const SetMember& member, SeenBefore& seen);
   [[nodiscard]] bool may_be_joint(SetDecision& many);
   [[nodiscard]] JointPlanPointer joint_plan(SetDecision& many);
   [[nodiscard]] bool lacks_room(const JointPlan& joint, const SetDecision& many) const;
