@@ -60,10 +60,12 @@ class Tensors:
 
     def ours(self) -> None:
         """Load it by Polypath, in place of the tensors of the last time."""
+        self._loaded = {}
         self._loaded = polypath.load(self._path, self._device)
 
     def native(self) -> None:
-        """Move each tensor."""
+        """Move each tensor, in place of those of the last time."""
+        self._loaded = {}
         self._loaded = {name: each.to(self._device) for name, each in self._mapped.items()}
 
     def synchronize(self) -> None:
