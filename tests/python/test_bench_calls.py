@@ -127,6 +127,45 @@ def test_a_file_without_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         pass
 
 
+class Stub:
+    """Takes seconds in turn, as a clock that only runs in its calls; notes who was asked."""
+
+    native_is = "stub"
+
+    def __init__(self, ours: list[float], native: list[float]) -> None:
+        self._seconds = {"ours": iter(ours), "native": iter(native)}
+        self.now, self.asked = 0.0, ""
+
+    def _take(self, which: str) -> None:
+        self.now += next(self._seconds[which])
+        self.asked += which[0]
+
+    def ours(self) -> None:
+        self._take("ours")
+
+    def native(self) -> None:
+        self._take("native")
+
+    def synchronize(self) -> None:
+        pass
+
+    def is_right(self) -> bool:
+        return True
+
+
+def test_turns_are_taken_and_the_first_is_no_part_of_the_medians(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stub = Stub([9.0, 1.0, 5.0, 2.0], [8.0, 4.0, 6.0, 3.0])
+    monkeypatch.setattr(file_loads.time, "perf_counter", lambda: stub.now)
+
+    result = file_loads.measured(stub, 4 * MIB, gpu=0)
+
+    assert stub.asked == "no" * 4
+    assert (result["seconds"], result["native_seconds"], result["speedup"]) == (2.0, 4.0, 2.0)
+    assert (result["first_seconds"], result["first_native_seconds"]) == (9.0, 8.0)
+
+
 # Refused
 
 

@@ -59,6 +59,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"by_request", 1}, Case{"other_lookups", 0}),
     [](const auto& of) { return std::string(of.param.name); });
 
+// Weights are read into one pinned block between the copies, which therefore come alone.
+TEST_F(Programs, LoadsThatReadBetweenCopiesTakeSeveralPathsAndAreRight) {
+  const std::vector<std::string> command = {"loads", "33554432", "16777216", "4"};
+
+  const ProgramRun plain = run_plain(command);
+  const ProgramRun preloaded = run_program(command, {{"POLYPATH_LEDGER", "0"}});
+  const ProgramRun natively = run_program(command, {{"POLYPATH_EXECUTOR", "native"}});
+
+  EXPECT_EQ(plain.status, 0) << plain.errors;
+  EXPECT_EQ(preloaded.status, 0) << preloaded.errors;
+  EXPECT_GE(preloaded.calls(kAccelerated), 6U) << preloaded.errors;
+  EXPECT_EQ(natively.status, 0) << natively.errors;
+  EXPECT_EQ(natively.calls(kAccelerated), 0U) << natively.errors;
+}
+
 bool has_started(const ProgramRun& run) {
   return run.errors.find("has not been calibrated") != std::string::npos;
 }
