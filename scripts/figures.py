@@ -145,7 +145,9 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/papers/2026-graphs.md", "rows"): lambda: pages.rows_of("2026"),
     ("docs/preload.md", "measured"): lambda: program_figures.calls_block(PROGRAMS),
     ("docs/weights.md", "programs"): lambda: program_figures.weight_programs_block(PROGRAMS),
+    ("docs/weights.md", "judges"): lambda: program_figures.weight_judges_block(PROGRAMS),
     ("docs/weights.md", "calls"): lambda: program_figures.own_calls_block(PROGRAMS),
+    ("docs/weights.md", "batch"): lambda: program_figures.blocks_beside_batch_block(PROGRAMS),
     ("docs/preload.md", "coverage"): lambda: program_figures.coverage_block(PROGRAMS),
 }
 

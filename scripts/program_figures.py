@@ -143,16 +143,51 @@ def weight_programs_block(folder: Path) -> str:
     rows = [
         [
             f"`{r['operation']}`", size_text(r["bytes"]), f"{1e3 * r['native_seconds']:.0f}",
-            f"{1e3 * r['seconds']:.0f}", speedup_text(r),
+            f"{1e3 * r['seconds']:.0f}", speedup_text(r), document["host"]["date"],
         ]
         for document in documents
         for r in document["results"]
     ]  # fmt: skip
     said = (
         f"`{documents[0]['command']}` and the same without: {documents[0]['program']}. `first` and "
-        f"`later` are passes of one process. {host_text(documents[0]['host'])}."
+        f"`later` are passes of one process. {host_text(documents[0]['host'])}, or as the row says."
+    )
+    head = ["what", "size", "without, ms", "with, ms", "speed-up", "date"]
+    return f"{said}\n\n{table(head, rows)}"
+
+
+def weight_judges_block(folder: Path) -> str:
+    """Return what other libraries' loads and caches gain, for docs/weights.md."""
+    document = read(folder, "weight_judges")
+    rows = [
+        [
+            f"`{r['operation']}`", size_text(r["bytes"]), f"{1e3 * r['native_seconds']:.2f}",
+            f"{1e3 * r['seconds']:.2f}", speedup_text(r),
+        ]
+        for r in document["results"]
+        if "seconds" in r
+    ]  # fmt: skip
+    said = (
+        f"`{document['command']}` and the same without. {document['program']}; "
+        f"{host_text(document['host'])}."
     )
     return f"{said}\n\n{table(['what', 'size', 'without, ms', 'with, ms', 'speed-up'], rows)}"
+
+
+def blocks_beside_batch_block(folder: Path) -> str:
+    """Return what blocks gain before the driver's batch call, for docs/weights.md."""
+    document = read(folder, "blocks_beside_batch")
+    rows = [
+        [
+            f"{r['source']} to {r['destination']}", f"{r['blocks']} x {size_text(r['bytes'])}",
+            f"{1e3 * r['native_seconds']:.2f}", f"{1e3 * r['seconds']:.2f}",
+            f"{r['bytes_per_second'] / 1e9:.1f}", f"{r['speedup']:.2f}",
+        ]
+        for r in document["results"]
+    ]  # fmt: skip
+    said = f"`{document['commands'][0]}` and so on. {host_text(document['host'])}."
+    head = ["from, to", "blocks", "batch call, ms", "Polypath, ms", "GB/s", "speed-up"]
+    return f"{said}\n\n{table(head, rows)}"
 
 
 def own_calls_block(folder: Path) -> str:

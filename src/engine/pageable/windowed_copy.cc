@@ -9,11 +9,12 @@ namespace {
 // Of 16 to 96 MiB and all the best for messages of 4 to 512 MiB, with 16 threads that have 2 MiB of
 // such a cache each (results/h200x1/pageable_choices.json).
 constexpr Bytes kLeftInCaches = 16_MiB;
-// The caches of cores do not hold a larger message, and each line of memory that is written by way
-// of them is read before. Out of two H200s, 16 threads: 512 MiB in 5.9 to 6.5 ms instead of 8.5 to
-// 9.6, 256 MiB in 3.3 to 3.8 instead of 4.0 to 5.6, 128 MiB in as long
-// (results/h200x2/pageable_out.json).
-constexpr Bytes kLargestInCaches = 128_MiB;
+// The caches of 16 cores do not hold a longer message that comes out of a GPU, and each line of
+// memory that is written by way of them is read before. Out of two H200s into memory that was not
+// copied to lately 32 MiB come at 45 to 51 GB/s instead of 33 to 42, 128 MiB at 62 to 77 instead of
+// 46 to 52, and are read as fast afterwards (results/h200x2/pageable_out_cold.json). Cost: 64 MiB
+// into the same memory again and again come at 53 to 55 instead of 54 to 58 (pageable_out.json).
+constexpr Bytes kFirstPastCaches = 32_MiB;
 
 }  // namespace
 
@@ -80,7 +81,7 @@ void WindowedCopy::out_of_gpu() {
 // pushes out the end of a message.
 Stores WindowedCopy::stores_for(Bytes offset) const {
   const bool is_near_end = call_.bytes <= offset + kLeftInCaches;
-  const bool past = inward_ ? is_near_end : call_.bytes > kLargestInCaches;
+  const bool past = inward_ ? is_near_end : call_.bytes >= kFirstPastCaches;
   return past ? Stores::past_caches : Stores::in_caches;
 }
 
