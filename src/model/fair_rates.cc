@@ -8,68 +8,79 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Progressive filling. `level` is the common rate of the flows that still rise.
-class Filling {
- public:
-  Filling(std::span<const Flow> flows, std::span<const Capacity> capacities)
-      : flows_(flows),
-        rates_(flows.size(), {-1}),
-        left_(capacities.size()),
-        rising_weight_(capacities.size(), 0) {
-    for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = capacities[r].value;
-    for (const Flow& flow : flows)
-      for (const Use& use : flow.uses) rising_weight_[use.resource.index()] += use.weight;
-  }
-
-  std::vector<BytesPerSecond> run() {
-    std::size_t rising = flows_.size();
-    while (rising > 0) {
-      const double level = next_level();
-      for (std::size_t f = 0; f < flows_.size(); ++f)
-        if (rates_[f].value < 0 && limit_of(flows_[f]) <= level * (1 + 1e-12))
-          stop(f, level), --rising;
-    }
-    return rates_;
-  }
-
- private:
-  // The level at which this flow must stop, were nothing else to stop before.
-  [[nodiscard]] double limit_of(const Flow& flow) const {
-    double limit = flow.cap.value;
-    for (const Use& use : flow.uses) {
-      const std::size_t r = use.resource.index();
-      if (left_[r] < kInfinity) limit = std::min(limit, left_[r] / rising_weight_[r]);
-    }
-    return std::max(limit, 0.0);
-  }
-
-  [[nodiscard]] double next_level() const {
-    double level = kInfinity;
-    for (std::size_t f = 0; f < flows_.size(); ++f)
-      if (rates_[f].value < 0) level = std::min(level, limit_of(flows_[f]));
-    return level;
-  }
-
-  // A stopped flow's rate leaves the capacity that the rising ones divide.
-  void stop(std::size_t f, double level) {
-    rates_[f] = {level};
-    for (const Use& use : flows_[f].uses) {
-      left_[use.resource.index()] -= use.weight * level;
-      rising_weight_[use.resource.index()] -= use.weight;
-    }
-  }
-
-  std::span<const Flow> flows_;
-  std::vector<BytesPerSecond> rates_;
-  std::vector<double> left_;
-  std::vector<double> rising_weight_;
-};
-
 }  // namespace
+
+std::span<const double> FairRates::find(std::span<const Flow> flows,
+                                        std::span<const Capacity> capacities) {
+  begin(flows, capacities);
+  fill();
+  return rates_;
+}
+
+// A flow that uses nothing that binds has its cap at once.
+void FairRates::begin(std::span<const Flow> flows, std::span<const Capacity> capacities) {
+  flows_ = flows;
+  resources_.assign(capacities.size(), {});
+  for (const Flow& flow : flows)
+    for (const Use& use : flow.uses)
+      resources_[use.resource.index()].demand += use.weight * flow.cap.value;
+  for (std::size_t r = 0; r < capacities.size(); ++r) {
+    resources_[r].left = capacities[r].value;
+    resources_[r].binds = binds(resources_[r].demand, capacities[r].value);
+  }
+  rates_.clear(), rising_.clear();
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    rates_.push_back(flows[f].cap.value);
+    if (meets_limit(flows[f])) rising_.push_back(f);
+  }
+  for (const std::size_t f : rising_)
+    for (const Use& use : flows[f].uses) resources_[use.resource.index()].rising += use.weight;
+  for (Filled& each : resources_) each.share = each.binds ? each.left / each.rising : kInfinity;
+}
+
+bool FairRates::meets_limit(const Flow& flow) const {
+  return std::any_of(flow.uses.begin(), flow.uses.end(),
+                     [&](const Use& use) { return resources_[use.resource.index()].binds; });
+}
+
+// Progressive filling: `level` is the common rate of the flows that still rise.
+void FairRates::fill() {
+  while (!rising_.empty()) {
+    double level = kInfinity;
+    for (const std::size_t f : rising_) level = std::min(level, limit_of(f));
+    std::erase_if(rising_, [&](std::size_t f) {
+      const bool stops = limit_of(f) <= level * kTogether;
+      if (stops) stop(f, level);
+      return stops;
+    });
+  }
+}
+
+// The level at which this flow must stop, were nothing else to stop before.
+double FairRates::limit_of(std::size_t flow) const {
+  double limit = flows_[flow].cap.value;
+  for (const Use& use : flows_[flow].uses)
+    limit = std::min(limit, resources_[use.resource.index()].share);
+  return std::max(limit, 0.0);
+}
+
+// A stopped flow's rate leaves the capacity that the rising ones divide.
+void FairRates::stop(std::size_t flow, double level) {
+  rates_[flow] = level;
+  for (const Use& use : flows_[flow].uses) {
+    Filled& each = resources_[use.resource.index()];
+    each.left -= use.weight * level;
+    each.rising -= use.weight;
+    if (each.binds) each.share = each.left / each.rising;
+  }
+}
 
 std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
                                        std::span<const Capacity> capacities) {
-  return Filling(flows, capacities).run();
+  FairRates fair;
+  std::vector<BytesPerSecond> rates;
+  for (const double rate : fair.find(flows, capacities)) rates.push_back({rate});
+  return rates;
 }
 
 std::vector<Capacity> capacities_of(const Machine& machine) {

@@ -21,7 +21,41 @@ struct Flow {
   std::span<const Use> uses;
 };
 
-/// The max-min fair rate of each flow. `capacities` is indexed by resource.
+/// Flows that are limited alike, but for rounding, stop together.
+inline constexpr double kTogether = 1 + 1e-12;
+
+/// True if flows that could take `demand` need a resource's limit; one that they fill exactly
+/// counts, because sums of demands are rounded.
+inline bool binds(double demand, double capacity) { return demand > capacity * (1 - 1e-9); }
+
+/// Finds rates again and again, in memory that it keeps.
+class FairRates {
+ public:
+  /// The max-min fair rate of each flow, in bytes per second, valid until the next call.
+  /// `capacities` is indexed by resource.
+  std::span<const double> find(std::span<const Flow> flows, std::span<const Capacity> capacities);
+
+ private:
+  struct Filled {
+    double left = 0, rising = 0;  // capacity, and the weight of flows that still rise
+    double share = 0;             // their quotient: of a flow of weight 1
+    double demand = 0;            // what its flows could take without it
+    bool binds = false;           // it could be asked for more than it has
+  };
+
+  void begin(std::span<const Flow> flows, std::span<const Capacity> capacities);
+  void fill();
+  [[nodiscard]] bool meets_limit(const Flow& flow) const;
+  [[nodiscard]] double limit_of(std::size_t flow) const;
+  void stop(std::size_t flow, double level);
+
+  std::span<const Flow> flows_;
+  std::vector<Filled> resources_;
+  std::vector<double> rates_;
+  std::vector<std::size_t> rising_;  // flows without a rate
+};
+
+/// The same once.
 std::vector<BytesPerSecond> fair_rates(std::span<const Flow> flows,
                                        std::span<const Capacity> capacities);
 

@@ -6,16 +6,6 @@
 #include "core/units.h"
 
 namespace polypath::model {
-namespace {
-
-// Sums of demands are rounded, so a resource that they fill exactly counts as one that binds.
-constexpr double kBinds = 1 - 1e-9;
-// Hops that are limited alike stop together.
-constexpr double kTogether = 1 + 1e-12;
-
-bool binds(double demand, double capacity) { return demand > capacity * kBinds; }
-
-}  // namespace
 
 HopRates::HopRates(const Machine& machine)
     : machine_(machine), capacities_(capacities_of(machine)) {

@@ -40,6 +40,7 @@ ResourceModel::ResourceModel(const Machine& machine) : machine_(&machine) {
     capacities_.push_back(engine ? Capacity::copies(resource.copies_at_once)
                                  : resource.rate_limit());
   }
+  for (const Hop& hop : machine.hops) of_hops_.push_back(claims_of(hop));
 }
 
 // The rate at which both hops of a staged path together fill a resource that both use.
@@ -68,11 +69,10 @@ bool ResourceModel::exclude_each_other(HopId a, HopId b) const {
   return false;
 }
 
-std::vector<Use> ResourceModel::claims(HopId hop) const {
-  std::vector<Use> claims = machine_->hop(hop).uses;
-  const double rate = machine_->hop(hop).bandwidth.value;
+std::vector<Use> ResourceModel::claims_of(const Hop& hop) const {
+  std::vector<Use> claims = hop.uses;
   for (Use& claim : claims)
-    if (machine_->resource(claim.resource).copies_at_once > 0) claim.weight /= rate;
+    if (machine_->resource(claim.resource).copies_at_once > 0) claim.weight /= hop.bandwidth.value;
   return claims;
 }
 

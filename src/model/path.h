@@ -46,7 +46,7 @@ class ResourceModel {
   /// A path's claim on each resource, per byte it carries: the sum over its hops.
   [[nodiscard]] std::vector<Use> claims(const Path& path) const;
   /// The same of one hop.
-  [[nodiscard]] std::vector<Use> claims(HopId hop) const;
+  [[nodiscard]] const std::vector<Use>& claims(HopId hop) const { return of_hops_[hop.index()]; }
   /// Indexed by resource.
   [[nodiscard]] const std::vector<Capacity>& capacities() const { return capacities_; }
   /// The rate of the path on an idle machine with both hops at work: less than either hop's where
@@ -57,9 +57,11 @@ class ResourceModel {
 
  private:
   [[nodiscard]] BytesPerSecond shared_limit(const Path& path) const;
+  [[nodiscard]] std::vector<Use> claims_of(const Hop& hop) const;
 
   const Machine* machine_;
   std::vector<Capacity> capacities_;
+  std::vector<std::vector<Use>> of_hops_;  ///< the claims of each
 };
 
 }  // namespace polypath::model

@@ -16,7 +16,7 @@ namespace {
 struct ActivePath {
   const PathShape* shape = nullptr;
   std::size_t hop_count = 1;
-  std::array<std::vector<Use>, 2> claims;
+  std::array<std::span<const Use>, 2> claims;
   ActivePath* behind = nullptr;  // a path whose one copy holds an engine that this one needs
   double left = 0;               // bytes
   double steady_rate = 0;        // bytes per second, alone
@@ -38,21 +38,36 @@ struct BusyLatency {
   Seconds release;
 };
 
-BusyLatency busy_latency(const Machine& machine, std::span<const TransferShape> transfers,
-                         const Path& path) {
-  const auto of = [&](HopId hop) {
-    const PlaceId gpu = machine.executing_gpu(hop);
-    int others = 0;
+// How many copies each GPU makes while everything is in flight, and how many go over each hop.
+class CopiesAtWork {
+ public:
+  CopiesAtWork(const Machine& machine, std::span<const TransferShape> transfers)
+      : machine_(machine), of_gpus_(machine.places.size()), over_hops_(machine.hops.size() * 2) {
     for (const TransferShape& transfer : transfers)
-      for (const PathShape& other : transfer.paths)
-        for (const HopId its : {other.path.first, other.path.second})
-          if (its.valid() && its != hop && machine.executing_gpu(its) == gpu) ++others;
-    return machine.place(gpu).busy_latency * others;
-  };
-  if (!path.staged()) return {};
-  const Seconds first = of(path.first), second = of(path.second);
-  return {first, second * 2, first};
-}
+      for (const PathShape& shape : transfer.paths)
+        for (const HopId hop : {shape.path.first, shape.path.second})
+          if (hop.valid())
+            ++of_gpus_[machine.executing_gpu(hop).index()], ++over_hops_[number_of(hop)];
+  }
+
+  [[nodiscard]] BusyLatency latency_of(const Path& path) const {
+    if (!path.staged()) return {};
+    const Seconds first = beside(path.first), second = beside(path.second);
+    return {first, second * 2, first};
+  }
+
+ private:
+  static std::size_t number_of(HopId hop) { return hop.index() * 2 + (hop.pulled ? 1 : 0); }
+
+  // What a copy over the hop waits longer for because of those over other hops.
+  [[nodiscard]] Seconds beside(HopId hop) const {
+    const PlaceId gpu = machine_.executing_gpu(hop);
+    return machine_.place(gpu).busy_latency * (of_gpus_[gpu.index()] - over_hops_[number_of(hop)]);
+  }
+
+  const Machine& machine_;
+  std::vector<int> of_gpus_, over_hops_;
+};
 
 // When the path would end with the machine to itself.
 Seconds finish_alone(const Machine& machine, const PathShape& shape, const PathIssue& issue,
@@ -73,10 +88,8 @@ Seconds finish_alone(const Machine& machine, const PathShape& shape, const PathI
 }
 
 // The slower hop decides when the path flows: from the first copy on, or once a chunk has arrived.
-ActivePath activate(const Machine& machine, const ResourceModel& resources,
-                    std::span<const TransferShape> transfers, const PathShape& shape,
-                    const PathIssue& issue, int slots) {
-  const BusyLatency busy = busy_latency(machine, transfers, shape.path);
+ActivePath activate(const Machine& machine, const ResourceModel& resources, const BusyLatency& busy,
+                    const PathShape& shape, const PathIssue& issue, int slots) {
   ActivePath path;
   path.shape = &shape;
   path.claims[0] = resources.claims(shape.path.first);
@@ -102,23 +115,38 @@ ActivePath activate(const Machine& machine, const ResourceModel& resources,
 
 // Rates of all paths in flight, found twice: once with each path's own steady rate as the cap of
 // both hops, then with what its slower hop got, which frees capacity on the other.
-std::vector<double> shared_rates(const std::vector<ActivePath*>& active,
-                                 std::span<const Capacity> capacities) {
-  std::vector<double> caps;
-  for (const ActivePath* path : active) caps.push_back(path->steady_rate);
-  for (int round = 0; round < 2; ++round) {
-    std::vector<Flow> flows;
+class SharedRates {
+ public:
+  const std::vector<double>& find(const std::vector<ActivePath*>& active,
+                                  std::span<const Capacity> capacities) {
+    rates_.clear();
+    for (const ActivePath* path : active) rates_.push_back(path->steady_rate);
+    if (find_once(active, capacities)) (void)find_once(active, capacities);
+    return rates_;
+  }
+
+ private:
+  // True if the two hops of some path got different rates.
+  bool find_once(const std::vector<ActivePath*>& active, std::span<const Capacity> capacities) {
+    flows_.clear();
     for (std::size_t p = 0; p < active.size(); ++p)
       for (std::size_t h = 0; h < active[p]->hop_count; ++h)
-        flows.push_back({{caps[p]}, active[p]->claims[h]});
-    const auto rates = fair_rates(flows, capacities);
+        flows_.push_back({{rates_[p]}, active[p]->claims[h]});
+    const std::span<const double> found = fair_.find(flows_, capacities);
+    bool any = false;
     std::size_t flow = 0;
-    for (std::size_t p = 0; p < active.size(); ++p)
-      for (std::size_t h = 0; h < active[p]->hop_count; ++h, ++flow)
-        caps[p] = std::min(caps[p], rates[flow].value);
+    for (std::size_t p = 0; p < active.size(); flow += active[p++]->hop_count) {
+      const double last = found[flow + active[p]->hop_count - 1];
+      any |= found[flow] != last;
+      rates_[p] = std::min({rates_[p], found[flow], last});
+    }
+    return any;
   }
-  return caps;
-}
+
+  FairRates fair_;
+  std::vector<Flow> flows_;
+  std::vector<double> rates_;
+};
 
 // The fluid phases: rates are constant until the next path starts or ends, or a resource's burst is
 // used up.
@@ -143,7 +171,7 @@ class Phases {
 
  private:
   void play(const std::vector<ActivePath*>& active, double next_start) {
-    const auto rates = shared_rates(active, capacities_now(capacities_, credit_.spent()));
+    const auto& rates = rates_.find(active, capacities_now(capacities_, credit_.spent()));
     credit_.take_nothing();
     for (std::size_t p = 0; p < active.size(); ++p)
       for (std::size_t h = 0; h < active[p]->hop_count; ++h)
@@ -162,6 +190,7 @@ class Phases {
   std::vector<ActivePath>& paths_;
   std::span<const Capacity> capacities_;
   BurstCredit credit_;
+  SharedRates rates_;
   double now_ = 0;
 };
 
@@ -215,6 +244,7 @@ Seconds Predictor::call_time(const TransferShape& transfer, int slots) const {
 std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transfers, int slots,
                                            std::span<const Seconds> starts) const {
   const auto& capacities = resources_.capacities();
+  const CopiesAtWork at_work(*machine_, transfers);
   std::vector<ActivePath> paths;
   std::vector<Prediction> predictions;
   for (const TransferShape& transfer : transfers) {
@@ -222,8 +252,8 @@ std::vector<Prediction> Predictor::predict(std::span<const TransferShape> transf
     const Seconds start = starts.empty() ? Seconds{} : starts[predictions.size()];
     predictions.push_back({start + issue.done, start + issue.done, {}, false});
     for (std::size_t i = 0; i < transfer.paths.size(); ++i) {
-      paths.push_back(
-          activate(*machine_, resources_, transfers, transfer.paths[i], issue.paths[i], slots));
+      paths.push_back(activate(*machine_, resources_, at_work.latency_of(transfer.paths[i].path),
+                               transfer.paths[i], issue.paths[i], slots));
       paths.back().start += start.value;
     }
   }

@@ -37,6 +37,21 @@ Seconds bound_of(const Planner& planner, const std::vector<JointTransfer>& trans
   return flow_bound(planner.machine(), planner.predictor().resources(), demands);
 }
 
+// True if some of the paths together are faster than that, on an idle machine.
+bool any_split_beats(Seconds native, const Predictor& predictor, const std::vector<Path>& paths,
+                     const DraftLimits& limits, Bytes bytes, std::optional<Executor> asked) {
+  const std::size_t most = std::min(paths.size(), static_cast<std::size_t>(limits.max_paths));
+  for (const Executor executor : {Executor::stream, Executor::graph}) {
+    if (!allows(asked, executor)) continue;
+    const Splitter splitter(predictor, limits, executor, bytes);
+    for (std::size_t used = 2; used <= most; ++used)
+      if (splitter.closed_form({paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(used)})
+              .prediction.time < native)
+        return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 BothWays as_both_ways(Issuers issuers) {
@@ -136,9 +151,8 @@ void JointPlanner::issue(Request& request, IssueOrder order) const {
 
 JointPlanPointer JointPlanner::make_plan(Request& request) {
   find_paths_of(request);
-  for (const JointTransfer& transfer : request.transfers)
-    request.smallest.push_back(planner_.smallest_planned(transfer.source, transfer.destination,
-                                                         transfer.bytes, request.each));
+  for (std::size_t k = 0; k < request.transfers.size(); ++k)
+    request.smallest.push_back(smallest_split(request, k));
   leave_small_ones_whole(request);
   const JointDraft chosen = found(request);
   auto joint = std::make_shared<JointPlan>();
@@ -151,6 +165,20 @@ JointPlanPointer JointPlanner::make_plan(Request& request) {
   joint->flow_bound = bound_of(planner_, request.transfers);
   joint->order = request.order.empty() ? order_asked_for(request.transfers.size()) : request.order;
   return joint;
+}
+
+// From which size on a transfer may be split. Planner::smallest_planned plans many sizes to find
+// it, which can take longer than the whole search.
+Bytes JointPlanner::smallest_split(const Request& request, std::size_t transfer) const {
+  const Bytes bytes = request.transfers[transfer].bytes;
+  if (const auto& set = planner_.settings().min_message) return *set;
+  const bool splits =
+      bytes < kAlwaysPlanned && bytes >= kNeverPlannedBelow &&
+      request.options.executor != Executor::native &&
+      any_split_beats(alone_natively(request, transfer), planner_.predictor(),
+                      request.paths[transfer], problem(request, Executor::stream).limits, bytes,
+                      request.options.executor);
+  return splits ? kNeverPlannedBelow : kAlwaysPlanned;
 }
 
 JointProblem JointPlanner::problem(const Request& request, Executor executor) const {

@@ -117,6 +117,7 @@ class JointPlanner {
   void find_paths_of(Request& request) const;
   static void leave_small_ones_whole(Request& request);
   void issue(Request& request, IssueOrder order) const;
+  [[nodiscard]] Bytes smallest_split(const Request& request, std::size_t transfer) const;
   [[nodiscard]] bool may_gain(const Request& request) const;
   [[nodiscard]] bool may_reorder(const Request& request) const;
   [[nodiscard]] std::vector<IssueOrder> other_orders(const Request& request, Seconds bound) const;
