@@ -45,7 +45,9 @@ class InternodeMember {
   /// Messages go on. Calls MPI.
   void progress();
   /// What keeps a rank of another node from doing its part, as far as it has told this one.
-  [[nodiscard]] std::optional<Error> failure() { return messages_->failure(); }
+  [[nodiscard]] std::optional<Error> failure() {
+    return messages_ == nullptr ? std::nullopt : messages_->failure();
+  }
   /// This rank has given up: the others are told, for a second at most. Calls MPI.
   void tell_others();
   /// True while MPI has memory of messages.

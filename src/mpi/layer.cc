@@ -180,7 +180,19 @@ std::optional<Result> Layer::run_among_nodes(Member& member, const Call& call, P
     mine.fate = Fate::communicator;
     return std::nullopt;
   }
-  const auto verdict = member.internode()->ballot().decide(mine.buffers, [this] { go_on(); });
+  // Ranks that have had the error of an earlier call may never vote on this one.
+  const auto wait = [&] {
+    go_on();
+    if (const auto failure = member.internode()->failure()) throw *failure;
+  };
+  Ballot::Verdict verdict = Ballot::Verdict::quiet;
+  try {
+    verdict = member.internode()->ballot().decide(mine.buffers, wait);
+  } catch (const Error& problem) {
+    member.abort(problem.what());
+    member.internode()->tell_others();
+    return error(call, problem.what());
+  }
   if (verdict == Ballot::Verdict::ours) {
     if (const auto result = run_if_ours(member, call, mine)) return result;
     mine.fate = Fate::communicator;
