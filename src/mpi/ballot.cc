@@ -1,6 +1,7 @@
 #include "mpi/ballot.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace polypath::mpi {
 namespace {
@@ -44,6 +45,16 @@ void Ballot::poll(const std::function<void()>& wait) {
   is_asking_ = all_say(has_passed_, wait);
   has_passed_ = false;
   poll_ = next_ + std::min(next_, kMostCallsBetweenPolls);
+}
+
+// Votes that are not over are kept until the process ends: nothing says when MPI no longer uses
+// them.
+void Ballot::abandon() {
+  std::erase_if(votes_, [this](Vote& vote) { return is_over(vote); });
+  static std::mutex mutex;
+  static auto& kept = *new std::list<Vote>;
+  const std::scoped_lock lock(mutex);
+  kept.splice(kept.end(), votes_);
 }
 
 Ballot::Verdict Ballot::decide(Buffers mine, const std::function<void()>& wait) {

@@ -29,7 +29,7 @@ class Ballot {
   Ballot(const Library& library, Handle comm) : library_(library), comm_(comm) {}
   Ballot(const Ballot&) = delete;
   Ballot& operator=(const Ballot&) = delete;
-  /// Waits for this rank's votes, which the others' follow.
+  /// Waits for this rank's votes, which the others' follow unless they are abandoned.
   ~Ballot();
 
   /// A call with memory of the host, and quick; false if decide() has to be asked.
@@ -42,6 +42,8 @@ class Ballot {
   [[nodiscard]] Verdict decide(Buffers mine, const std::function<void()>& wait);
   /// Whether all ranks say so, which all ask at the same place; waits for them.
   [[nodiscard]] bool all_say(bool mine, const std::function<void()>& wait);
+  /// After an error other ranks may never vote: nothing waits for these votes any more. Calls MPI.
+  void abandon();
 
  private:
   struct Vote {

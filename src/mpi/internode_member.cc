@@ -79,7 +79,9 @@ void InternodeMember::tell_counts(const std::vector<Count>& mine,
     wait();
 }
 
-void InternodeMember::progress() { messages_->progress(); }
+void InternodeMember::progress() {
+  if (messages_ != nullptr) messages_->progress();
+}
 
 void InternodeMember::tell_others() {
   const Deadline deadline(Seconds{1});

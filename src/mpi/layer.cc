@@ -33,6 +33,24 @@ Member* of_one_node(Member* member) {
   return member == nullptr || member->internode() != nullptr ? nullptr : member;
 }
 
+// After an error of a call of the member's: its other ranks are told.
+void give_up(Member& member, const Error& problem) {
+  member.abort(problem.what());
+  if (InternodeMember* const nodes = member.internode()) {
+    nodes->ballot().abandon();
+    nodes->tell_others();
+  }
+}
+
+// Ranks that have had the error of an earlier call may never vote on this one.
+Ballot::Verdict vote(InternodeMember& nodes, Buffers mine, const std::function<void()>& go_on) {
+  return nodes.ballot().decide(mine, [&] {
+    go_on();
+    nodes.progress();
+    if (const auto failure = nodes.failure()) throw *failure;
+  });
+}
+
 }  // namespace
 
 Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job)
@@ -169,8 +187,7 @@ std::optional<Result> Layer::run_if_ours(Member& member, const Call& call, const
     counts_.count(call.operation, Fate::ours);
     return kSuccess;
   } catch (const Error& problem) {
-    member.abort(problem.what());
-    if (member.internode() != nullptr) member.internode()->tell_others();
+    give_up(member, problem);
     return error(call, problem.what());
   }
 }
@@ -180,17 +197,11 @@ std::optional<Result> Layer::run_among_nodes(Member& member, const Call& call, P
     mine.fate = Fate::communicator;
     return std::nullopt;
   }
-  // Ranks that have had the error of an earlier call may never vote on this one.
-  const auto wait = [&] {
-    go_on();
-    if (const auto failure = member.internode()->failure()) throw *failure;
-  };
   Ballot::Verdict verdict = Ballot::Verdict::quiet;
   try {
-    verdict = member.internode()->ballot().decide(mine.buffers, wait);
+    verdict = vote(*member.internode(), mine.buffers, [this] { go_on(); });
   } catch (const Error& problem) {
-    member.abort(problem.what());
-    member.internode()->tell_others();
+    give_up(member, problem);
     return error(call, problem.what());
   }
   if (verdict == Ballot::Verdict::ours) {

@@ -19,6 +19,8 @@ OURS = (
 )
 IN_ORDER = ("gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv")
 RANK = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
+ONE_FAILS = f'test "{RANK}" != 1 || export STANDIN_FAIL=cuEventQuery:40-; exec "$@"'
+ONE_GPU_FAILS = ("sh", "-c", ONE_FAILS, "sh")
 SECONDS = "6"  # until a rank that has stopped is an error
 
 
@@ -238,14 +240,22 @@ def test_a_node_that_is_killed_ends_the_job(
 
 def test_an_error_of_one_gpu_is_told_to_all_nodes(nodes: Nodes, sums: Path, tmp_path: Path) -> None:
     nodes.need_many()
-    fails = 'test "' + RANK + '" != 1 || export STANDIN_FAIL=cuEventQuery:40-; exec "$@"'
 
-    outcome = nodes.ranks(4, "RANK / 2", "sh", "-c", fails, "sh", sums, "until", tmp_path, "4")
+    outcome = nodes.ranks(4, "RANK / 2", *ONE_GPU_FAILS, sums, "until", tmp_path, "4")
 
     assert outcome.status != 0
     errors = [line for line in outcome.errors.splitlines() if "error: MPI allreduce" in line]
     assert len(errors) == 4, outcome.errors
     assert all("cuEventQuery" in line for line in errors), outcome.errors
+
+
+def test_ranks_may_finalize_after_an_error(nodes: Nodes, sums: Path) -> None:
+    nodes.need_many()
+
+    outcome = nodes.ranks(4, "RANK / 2", *ONE_GPU_FAILS, sums, "leave")
+
+    assert outcome.status != 0
+    assert "error: MPI allreduce" in outcome.errors
 
 
 def test_a_killed_rank_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:

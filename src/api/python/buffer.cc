@@ -242,7 +242,8 @@ std::vector<std::string> Holder::copy_many_addresses(const std::vector<CopyArgum
   return names_of(opened->copy_many(ordered));
 }
 
-// GPUs copy the first ones while later ones are planned, which takes 1 us each.
+// GPUs copy the first ones while later ones are planned: 4096 of 64 KiB took two H200s 4.8 ms
+// (results/h200x2/blocks_beside_batch.json). Cost: an error leaves earlier groups enqueued.
 constexpr std::size_t kPiecesTogether = 1024;
 
 std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words sources,

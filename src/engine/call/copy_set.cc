@@ -18,9 +18,8 @@ struct Range {
   bool written;
 };
 
-/// True if the memory from the first byte that is read to the last one has a byte of that which is
-/// written.
-bool reads_what_is_written(const std::vector<Range>& ranges) {
+/// True if the span of all reads overlaps the span of all writes.
+bool reads_overlap_writes(const std::vector<Range>& ranges) {
   Range read{~std::uint64_t{0}, 0, false}, written{~std::uint64_t{0}, 0, true};
   for (const Range& range : ranges) {
     Range& all = range.written ? written : read;
@@ -40,7 +39,7 @@ void sort_by_begin(std::vector<Range>& ranges) {
 // has to be sorted. In the order of their beginnings each meets what reaches furthest of those
 // before it.
 bool depend_on_each_other(std::vector<Range>& ranges) {
-  if (!reads_what_is_written(ranges))
+  if (!reads_overlap_writes(ranges))
     std::erase_if(ranges, [](const Range& range) { return !range.written; });
   sort_by_begin(ranges);
   std::uint64_t read_until = 0, written_until = 0;

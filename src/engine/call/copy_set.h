@@ -28,7 +28,7 @@ struct SeenBefore {
   std::optional<Memory> source;
   std::optional<Memory> destination;
   std::optional<std::pair<StreamHandle, bool>> captured;
-  /// Below which size a copy goes natively, by what that depends on but for the size.
+  /// Below which size a copy like this one goes natively.
   struct Threshold {
     const CopyCall* call = nullptr;
     Address source_allocation, destination_allocation;
