@@ -190,6 +190,25 @@ std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copie
   return results;
 }
 
+std::vector<CopyResult> Context::copy_pieces(const GpuStream& stream,
+                                             const std::vector<GpuStream>& beside,
+                                             std::span<const Piece> pieces, std::size_t* enqueued) {
+  const PlaceId gpu = machine().find_place(stream.gpu);
+  std::vector<CopyCall> calls;
+  calls.reserve(pieces.size());
+  for (const Piece& piece : pieces)
+    calls.push_back({.destination = piece.destination,
+                     .source = piece.source,
+                     .bytes = piece.bytes,
+                     .stream = stream.handle,
+                     .stream_gpu = gpu});
+  const std::vector<GpuStream> others = waiting_beside(stream, beside);
+  for (const GpuStream& other : others) order(other, stream);
+  std::vector<CopyResult> results = engine_->copy_many(calls, enqueued);
+  for (const GpuStream& other : others) order(stream, other);
+  return results;
+}
+
 CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
                                 Address destination, Address source, Bytes bytes) {
   const std::vector<GpuStream> others = waiting_beside(stream, beside);

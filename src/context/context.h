@@ -27,6 +27,13 @@ struct OrderedCopy {
   PlanOptions options = {};
 };
 
+/// One of many copies on one stream.
+struct Piece {
+  Address destination;
+  Address source;
+  Bytes bytes;
+};
+
 /// Thread-safe. Memory and objects that were made through it and not given back go with it.
 class Context {
  public:
@@ -75,6 +82,10 @@ class Context {
   /// other, they are made one after another.
   std::vector<CopyResult> copy_many(const std::vector<OrderedCopy>& copies,
                                     std::size_t* enqueued = nullptr);
+  /// The same for copies on one stream, which is in order with those `beside` it once for all.
+  std::vector<CopyResult> copy_pieces(const GpuStream& stream, const std::vector<GpuStream>& beside,
+                                      std::span<const Piece> pieces,
+                                      std::size_t* enqueued = nullptr);
   /// Seconds on the machine's clock, from its opening: virtual time if it is simulated.
   Seconds now();
   /// The copies finished so far. Waits for all queued work. Error (invalid_argument) if the

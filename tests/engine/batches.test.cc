@@ -2,6 +2,7 @@
 // else left to the caller.
 
 #include "engine/blocks.h"
+#include "engine/call/piece_set.h"
 #include "support/layers.h"
 
 namespace polypath::test::batches_test {
@@ -42,6 +43,16 @@ TEST_F(Batches, OfLargeBlocksGoOverSeveralPaths) {
   EXPECT_LT(together * 1.5, 9960_us);
   EXPECT_EQ(rig_.driver().uses(sim::Call::run_kernel), 0);
   EXPECT_EQ(rig_.statistics().transfers, 512U);
+  expect_right();
+}
+
+TEST_F(Batches, OfMoreBlocksThanAreEnqueuedTogetherGoOverSeveralPaths) {
+  add("host", "gpu0", engine::kPiecesTogether + 1, 512 << 10);
+
+  EXPECT_TRUE(take());
+
+  EXPECT_EQ(rig_.statistics().transfers, engine::kPiecesTogether + 1);
+  EXPECT_EQ(rig_.statistics().native, 0U);
   expect_right();
 }
 

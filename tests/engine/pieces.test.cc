@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "engine/blocks.h"
+#include "engine/call/piece_set.h"
 #include "support/layers.h"
 
 namespace polypath::test::pieces_test {
@@ -103,6 +104,44 @@ TEST_F(BlocksOnH200s, GoBesideWhatComesBack) {
   EXPECT_THAT(copy(), Each(by_paths));
 
   expect_right();
+}
+
+// --- thousands of them, which are planned in groups ---
+
+TEST_P(BlocksOfACache, GoOverSeveralPathsHoweverManyTheyAre) {
+  add(GetParam().first, GetParam().second, 2 * kPiecesTogether + 1, 64 << 10);
+  copy();
+  rig_.synchronize();
+
+  copy_between_others(1);
+
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, OfALaterGroupThatDependOnEachOtherGoNatively) {
+  constexpr std::size_t kBytes = 64 << 10;
+  add("host", "gpu0", kPiecesTogether + 50, kBytes);
+  for (int times = 0; times < 2; ++times)
+    add(*destination_, 5 * kBytes + 1, rig_.buffer("host", kBytes), 0, kBytes - 1);
+
+  const std::vector<CopyResult> results = copy();
+
+  const std::span first(results.data(), kPiecesTogether);
+  EXPECT_THAT(first, Each(by_paths));
+  EXPECT_THAT(std::span(results).subspan(first.size()), Each(natively));
+  expect_right();
+}
+
+TEST_F(BlocksOnH200s, OfALaterGroupWithABadOneAreRefusedAltogether) {
+  add("host", "gpu0", kPiecesTogether + 50, 64 << 10);
+  calls_.back().bytes = 1024_GiB;
+  std::size_t enqueued = 1;
+
+  EXPECT_THROW((void)rig_.engine().copy_many(calls_, &enqueued), Error);
+
+  EXPECT_EQ(enqueued, 0U);
+  EXPECT_EQ(rig_.driver().uses(sim::Call::copy), 0);
+  EXPECT_THAT(rig_.close(), testing::IsEmpty());
 }
 
 // --- which copies go together ---

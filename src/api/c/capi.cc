@@ -166,13 +166,12 @@ polypath_status polypath_copy_many_on(polypath_context* context, const polypath_
     polypath::c::Context& used = context_of(context);
     if (count > 0) given(pieces, "pieces");
     const auto stream = used.adopt_stream(reinterpret_cast<std::uintptr_t>(cuda_stream));
-    std::vector<polypath::c::OrderedCopy> copies;
+    std::vector<polypath::c::Piece> copies;
     for (size_t i = 0; i < count; ++i)
-      copies.push_back({.stream = stream,
-                        .destination = address_of(pieces[i].destination),
+      copies.push_back({.destination = address_of(pieces[i].destination),
                         .source = address_of(pieces[i].source),
                         .bytes = {pieces[i].bytes}});
-    (void)used.copy_many(copies, enqueued);
+    (void)used.copy_pieces(stream, {}, copies, enqueued);
   });
 }
 

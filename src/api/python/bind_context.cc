@@ -173,8 +173,8 @@ copy_addresses; they run together as those of copy_many do. Return how each runs
                    "-> dict[str, int]"),
            R"(Enqueue as many copies as the arrays have elements, in order with the same streams.
 
-They are those of copy_many_addresses, thousands of them without an object for each, in groups of
-1024: an error leaves those before it enqueued. Return how many ran in each way.)");
+They are those of copy_many_addresses, thousands of them without an object for each. Return how many
+ran in each way.)");
 }
 
 void bind_lifetime(nb::class_<Holder>& context) {

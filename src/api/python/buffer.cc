@@ -242,10 +242,6 @@ std::vector<std::string> Holder::copy_many_addresses(const std::vector<CopyArgum
   return names_of(opened->copy_many(ordered));
 }
 
-// GPUs copy the first ones while later ones are planned: 4096 of 64 KiB took two H200s 4.8 ms
-// (results/h200x2/blocks_beside_batch.json). Cost: an error leaves earlier groups enqueued.
-constexpr std::size_t kPiecesTogether = 1024;
-
 std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words sources,
                                                        Words sizes, const StreamArgument& stream,
                                                        const std::vector<StreamArgument>& beside) {
@@ -256,19 +252,15 @@ std::map<std::string, std::size_t> Holder::copy_pieces(Words destinations, Words
   const GpuStream used = stream_of(stream);
   const std::vector<GpuStream> others = streams_of(beside);
   const nb::gil_scoped_release unlocked;
+  std::vector<Piece> pieces;
+  pieces.reserve(sizes.size());
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    pieces.push_back({{destinations.data()[k]}, {sources.data()[k]}, {sizes.data()[k]}});
+  std::map<Executor, std::size_t> counts;
+  for (const CopyResult& result : opened->copy_pieces(used, others, pieces))
+    ++counts[result.executor];
   std::map<std::string, std::size_t> how;
-  for (std::size_t first = 0; first < sizes.size(); first += kPiecesTogether) {
-    const std::size_t count = std::min(sizes.size() - first, kPiecesTogether);
-    std::vector<OrderedCopy> copies(count, {.stream = used});
-    // The set is in order with the streams of any; one after another the first and the last count.
-    copies.front().beside = copies.back().beside = others;
-    for (std::size_t k = 0; k < count; ++k) {
-      copies[k].destination = {destinations.data()[first + k]};
-      copies[k].source = {sources.data()[first + k]};
-      copies[k].bytes = {sizes.data()[first + k]};
-    }
-    for (const CopyResult& result : opened->copy_many(copies)) ++how[name_of(result.executor)];
-  }
+  for (const auto& [executor, count] : counts) how[name_of(executor)] = count;
   return how;
 }
 

@@ -32,11 +32,15 @@ bool continues(const SetMember& before, const SetMember& member, PieceSet& set) 
   return true;
 }
 
+PieceSet::Group end_of(const PieceSet& set) { return {set.members.size(), set.sizes.size()}; }
+
 void add(std::span<const SetMember> members, std::size_t number, PieceSet& set) {
   const CopyCall& call = members[number].call;
   const bool is_first = set.members.empty();
   const bool goes_with_last =
       !is_first && continues(members[set.members.back()], members[number], set);
+  const bool is_full = !is_first && set.sizes.size() % kPiecesTogether == 0;
+  if (is_full && !goes_with_last) set.groups.push_back(end_of(set));
   set.members.push_back(number);
   set.bytes += call.bytes;
   if (goes_with_last) return;
@@ -65,7 +69,19 @@ std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes sl
     add(members, number, set);
   }
   if (set.members.size() < kFewestPieces || !are_mostly_small(members, set)) return std::nullopt;
+  set.groups.push_back(end_of(set));
   return set;
+}
+
+PieceGroup group_of(const PieceSet& set, std::size_t number) {
+  const PieceSet::Group end = set.groups[number];
+  const PieceSet::Group begin = number == 0 ? PieceSet::Group{} : set.groups[number - 1];
+  const std::size_t pieces = end.pieces_end - begin.pieces_end;
+  return {
+      .members =
+          std::span(set.members).subspan(begin.members_end, end.members_end - begin.members_end),
+      .buffers = std::span(set.buffers).subspan(2 * begin.pieces_end, 2 * pieces),
+      .sizes = std::span(set.sizes).subspan(begin.pieces_end, pieces)};
 }
 
 }  // namespace polypath::engine

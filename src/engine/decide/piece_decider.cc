@@ -59,13 +59,33 @@ bool PieceDecider::decide(SetDecision& many) {
   pieces.recipe = recipe_for(many, pieces.set);
   if (pieces.recipe) {
     if (pieces.recipe->plan->executor() == Executor::native) return false;
-    if (depend_on_each_other(many.members)) return false;
-    pieces.plan = plan_of(machine_, *pieces.recipe, pieces.set.sizes, settings_.staging_slots);
-    if (load_.lacks_room(*pieces.plan, contention.foreign_load)) return false;
+    pieces.plan = plan_group(many, pieces);
+    if (pieces.plan == nullptr || load_.lacks_room(*pieces.plan, contention.foreign_load))
+      return false;
   }
   many.pieces = std::move(pieces);
   many.set.parts.resize(many.calls.size());
   return true;
+}
+
+void PieceDecider::decide_next(SetDecision& many) {
+  Pieces& pieces = *many.pieces;
+  pieces.have_gone_by_paths |= pieces.result && pieces.result->means == Method::paths;
+  ++pieces.group;
+  pieces.result.reset();
+  if (!pieces.recipe) return;
+  pieces.plan = plan_group(many, pieces);
+  if (pieces.plan == nullptr) pieces.result.emplace();
+}
+
+// Null if its pieces depend on each other, or on copies between them.
+PlanPointer PieceDecider::plan_group(const SetDecision& many, const Pieces& pieces) const {
+  const PieceGroup group = group_of(pieces.set, pieces.group);
+  const std::size_t first = group.members.front();
+  const std::span<const SetMember> members(many.members);
+  if (depend_on_each_other(members.subspan(first, group.members.back() + 1 - first)))
+    return nullptr;
+  return plan_of(machine_, *pieces.recipe, group.sizes, settings_.staging_slots);
 }
 
 // Else what the way has once met would be expected for ever: transfers are forgotten by what comes

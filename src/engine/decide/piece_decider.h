@@ -22,11 +22,14 @@ class PieceDecider {
   [[nodiscard]] bool may_be_piece(const SetMember& member) const;
   /// True if the set has pieces that are planned, or will be: nothing else of it is.
   [[nodiscard]] bool decide(SetDecision& many);
+  /// Goes on to the next group of its pieces.
+  void decide_next(SetDecision& many);
   /// See Engine::may_take_batch.
   [[nodiscard]] bool may_take_batch(const CopyCall& like, const CopyEnds& ends, std::size_t copies,
                                     Bytes bytes);
 
  private:
+  [[nodiscard]] PlanPointer plan_group(const SetDecision& many, const Pieces& pieces) const;
   [[nodiscard]] PieceRecipePointer recipe_for(const SetDecision& many, const PieceSet& set);
   void note_natively(const SetDecision& many, const PieceSet& set, const Contention& contention);
 

@@ -22,6 +22,8 @@ class SetDecider {
   void decide(SetDecision& many);
   /// True if the copies go as one stream of bytes, all of them.
   [[nodiscard]] bool decide_batch(SetDecision& many);
+  /// Goes on to the next pieces of it: see PieceDecider.
+  void decide_next_pieces(SetDecision& many) { pieces_.decide_next(many); }
   /// About one of them, in the stream of `call`.
   [[nodiscard]] Decision decide_one(const SetDecision& many, std::size_t number,
                                     const CopyCall& call);

@@ -13,14 +13,21 @@
 
 namespace polypath::engine {
 
-/// Copies of a set that go as one stream of bytes.
+/// Copies of a set that go as one stream of bytes, group by group.
 struct Pieces {
   PieceSet set;
-  PieceRecipePointer recipe;   ///< null while it is being found in the background
-  PlanPointer plan = nullptr;  ///< null without a recipe
+  PieceRecipePointer recipe;  ///< null while it is being found in the background
   Contention contention = {};
-  /// Once the first of them has been looked at: how all were done, or have to be.
+  std::size_t group = 0;            ///< the present one
+  PlanPointer plan = nullptr;       ///< its; null without a recipe
+  bool have_gone_by_paths = false;  ///< those of an earlier group
+  /// Of the present group, once its first piece has been looked at: how all were done, or have to
+  /// be.
   std::optional<CopyResult> result = std::nullopt;
+
+  [[nodiscard]] bool are_past(std::size_t number) const {
+    return number > set.members[set.groups[group].members_end - 1];
+  }
 };
 
 /// It refers to the calls, which have to live longer.

@@ -23,7 +23,7 @@ PieceRunner::PieceRunner(Lanes& lanes, LoadedKernels& kernels, TransferIds& ids,
 CopyResult PieceRunner::enqueue(SetDecision& many, std::size_t number) {
   Pieces& pieces = *many.pieces;
   try {
-    if (!pieces.result) enqueue_all(many);
+    if (!pieces.result) (void)enqueue_group(many);
   } catch (const Error&) {
     records_.count_failed_piece(many.calls[number]);
     throw;
@@ -39,28 +39,24 @@ CopyResult PieceRunner::enqueue(SetDecision& many, std::size_t number) {
   return enqueuer_.enqueue(decision, NativeCopyBy::engine);
 }
 
-bool PieceRunner::enqueue_batch(SetDecision& many) {
-  enqueue_all(many);
-  if (many.pieces->result->means != Method::paths) return false;
-  for (const CopyCall& call : many.calls) records_.count_piece(call);
-  return true;
-}
-
-void PieceRunner::enqueue_all(SetDecision& many) {
+bool PieceRunner::enqueue_group(SetDecision& many) {
   Pieces& pieces = *many.pieces;
   const CopyCall& first = many.calls[pieces.set.members.front()];
   const FallbackReason obstacle = pieces.plan ? run(many) : FallbackReason::preparing;
   if (obstacle != FallbackReason::none) {
     pieces.result = CopyResult{.obstacle = obstacle};
-    return;
+    return false;
   }
   pieces.result =
       CopyResult{.executor = Executor::stream, .plan = pieces.plan, .means = Method::paths};
   records_.count_staged(*pieces.plan);
   load_.add(first.stream, pieces.plan, many.time, pieces.contention);
+  return true;
 }
 
-// The resources are looked up by the recipe's plan, because that is the same the next time.
+// The resources are looked up by the recipe's plan, because that is the same the next time. A group
+// may wait for room that earlier ones of its set have taken, as the rest of a single large one
+// does.
 FallbackReason PieceRunner::run(const SetDecision& many) {
   const Pieces& pieces = *many.pieces;
   const CopyCall& first = many.calls[pieces.set.members.front()];
@@ -72,10 +68,11 @@ FallbackReason PieceRunner::run(const SetDecision& many) {
   const FallbackReason obstacle =
       by_kernels ? kernel_preparer_.provide(needed) : preparer_.provide(*lane, needed);
   if (obstacle != FallbackReason::none) return obstacle;
-  if (!lane->fits(pieces.plan->program)) return FallbackReason::queue_full;
+  if (!pieces.have_gone_by_paths && !lane->fits(pieces.plan->program))
+    return FallbackReason::queue_full;
   const Transfer transfer{.program = &pieces.plan->program,
                           .structure = pieces.plan->structure,
-                          .buffers = pieces.set.buffers,
+                          .buffers = group_of(pieces.set, pieces.group).buffers,
                           .stream = first.stream,
                           .stream_gpu = first.stream_gpu,
                           .id = ids_.next(),

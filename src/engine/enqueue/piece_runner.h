@@ -21,14 +21,13 @@ class PieceRunner {
               KernelPreparer& kernel_preparer, LaneRunner& runner, Enqueuer& enqueuer,
               LoadTracker& load, CopyRecords& records);
 
-  /// One of the copies: all of them in the place of the first; where that does not work, each by
-  /// itself in its own.
+  /// One of the copies of the present group: all of them in the place of the first; where that does
+  /// not work, each by itself in its own.
   [[nodiscard]] CopyResult enqueue(SetDecision& many, std::size_t number);
-  /// All copies, of which every one is a piece. False: nothing has been enqueued.
-  [[nodiscard]] bool enqueue_batch(SetDecision& many);
+  /// The copies of the present group. False: none of them has been enqueued.
+  [[nodiscard]] bool enqueue_group(SetDecision& many);
 
  private:
-  void enqueue_all(SetDecision& many);
   [[nodiscard]] FallbackReason run(const SetDecision& many);
   [[nodiscard]] FallbackReason run_kernels(Lane& lane, const Transfer& transfer);
 

@@ -50,7 +50,14 @@ bool SetEnqueuer::take_batch(std::span<const CopyCall> calls) {
   const std::scoped_lock lock(mutex_);
   if (!decider_.decide_batch(many)) return false;
   lanes_.start_set();
-  return pieces_.enqueue_batch(many);
+  if (!pieces_.enqueue_group(many)) return false;
+  for (std::size_t number = 0; number < calls.size(); ++number) (void)enqueue_piece(many, number);
+  return true;
+}
+
+CopyResult SetEnqueuer::enqueue_piece(SetDecision& many, std::size_t number) {
+  if (many.pieces->are_past(number)) decider_.decide_next_pieces(many);
+  return pieces_.enqueue(many, number);
 }
 
 void SetEnqueuer::begin(Progress& set) {
@@ -98,7 +105,7 @@ std::optional<Decision> SetEnqueuer::enqueue_until_blocking(Progress& set) {
   while (set.made < many.calls.size()) {
     const std::size_t number = set.number();
     if (many.pieces && many.members[number].piece) {
-      set.take(pieces_.enqueue(many, number));
+      set.take(enqueue_piece(many, number));
       continue;
     }
     Decision decision = decider_.decide_one(many, number, next_call(set));

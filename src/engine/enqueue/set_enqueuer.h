@@ -46,6 +46,7 @@ class SetEnqueuer {
     [[nodiscard]] std::size_t enqueued() const;
   };
 
+  [[nodiscard]] CopyResult enqueue_piece(SetDecision& many, std::size_t number);
   void begin(Progress& set);
   void fork(Progress& set);
   [[nodiscard]] static std::vector<std::size_t> order_of(const SetDecision& many);
