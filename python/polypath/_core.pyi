@@ -232,8 +232,8 @@ class Context:
         """
         Enqueue as many copies as the arrays have elements, in order with the same streams.
 
-        They are those of copy_many_addresses, thousands of them without an object for each, in groups of
-        1024: an error leaves those before it enqueued. Return how many ran in each way.
+        They are those of copy_many_addresses, thousands of them without an object for each. Return how many
+        ran in each way.
         """
 
     def close(self) -> None:
