@@ -62,6 +62,7 @@ static void until_error(const char* folder, int errors) {
   fclose(fopen(path, "w"));
   if (rank != 0) pause();
   while (count_files(folder) < errors) usleep(1000);
+  usleep(300000); /* the launcher drops output of killed ranks that it has not read */
   MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
