@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 std::vector<std::unique_ptr<Communicator>> communicators(int ranks) {
@@ -31,4 +31,4 @@ void begin_calls(benchmark::State& state) {
 BENCHMARK(begin_calls)->Arg(1)->Arg(2)->Arg(8);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench

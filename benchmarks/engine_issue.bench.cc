@@ -12,7 +12,7 @@
 #include "engine/load/load_tracker.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 // One pair of GPUs with buffers, and an engine.
@@ -162,4 +162,4 @@ void engine_copy_native_both_ways(benchmark::State& state) {
 BENCHMARK(engine_copy_native_both_ways)->ArgName("ledger")->Arg(0)->Arg(1);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench

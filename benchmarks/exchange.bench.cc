@@ -17,7 +17,7 @@
 #include "engine/engine.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 constexpr int kRoundsUntilKnown = 8;
@@ -133,4 +133,4 @@ void decide_exchange_by_two_threads(benchmark::State& state) {
 BENCHMARK(decide_exchange_by_two_threads)->UseManualTime()->Iterations(10000);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench

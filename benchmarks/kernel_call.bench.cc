@@ -10,7 +10,7 @@
 #include "kernels/mail.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 constexpr int kRanks = 8;
@@ -88,4 +88,4 @@ void enqueue_one_kernel(benchmark::State& state) {
 BENCHMARK(enqueue_one_kernel);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 constexpr std::size_t kBlocks = 4096;
@@ -60,4 +60,4 @@ void engine_blocks(benchmark::State& state) {
 BENCHMARK(engine_blocks)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench

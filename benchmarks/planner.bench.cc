@@ -7,7 +7,7 @@
 
 #include "machine/load_machine.h"
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 struct Pair {
@@ -106,4 +106,4 @@ void plan_forced_shares(benchmark::State& state) {
 BENCHMARK(plan_forced_shares)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench

@@ -2,7 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
-namespace polypath {
+namespace polypath::bench {
 namespace {
 
 void parse_size(benchmark::State& state) {
@@ -11,4 +11,4 @@ void parse_size(benchmark::State& state) {
 BENCHMARK(parse_size);
 
 }  // namespace
-}  // namespace polypath
+}  // namespace polypath::bench
