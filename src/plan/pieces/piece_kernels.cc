@@ -60,6 +60,8 @@ class KernelsBuilder {
                               .threads_per_block = kPieceKernelThreads},
                     .duration = machine_.driver.kernel_latency,
                     .path = static_cast<int>(path)};
+    call.memory.reserve(2 * pieces.size());
+    sizes.reserve(pieces.size());
     for (const std::size_t piece : pieces) {
       const Bytes size = sizes_[piece];
       call.memory.push_back({.slice = {source_buffer(piece), {}}, .bytes = size});
