@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/ignore_errors.h"
 #include "core/standard_error.h"
 #include "core/text.h"
 #include "engine/call/dependence.h"
@@ -21,6 +22,22 @@ std::string describe(const Statistics& counted) {
       counted.graphs, counted.pageable, counted.fallbacks, counted.errors,
       describe_bytes(counted.staged_bytes), counted.graph_hits, counted.graph_updates,
       counted.graph_instantiations, counted.graph_evictions);
+}
+
+// After an error some of what was to be copied may be in the stream: what comes next in the streams
+// beside it waits for that, too.
+template <class Copy, class OrderBack>
+auto copied_in_order(const Copy& copy, const OrderBack& order_back) {
+  auto result = [&] {
+    try {
+      return copy();
+    } catch (const Error&) {
+      ignore_errors(order_back);
+      throw;
+    }
+  }();
+  order_back();
+  return result;
 }
 
 }  // namespace
@@ -185,9 +202,11 @@ std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copie
     return results;
   }
   for (const auto& [handles, streams] : orders) order(streams.second, streams.first);
-  results = engine_->copy_many(calls, enqueued);
-  for (const auto& [handles, streams] : orders) order(streams.first, streams.second);
-  return results;
+  return copied_in_order([&] { return engine_->copy_many(calls, enqueued); },
+                         [&] {
+                           for (const auto& [handles, streams] : orders)
+                             order(streams.first, streams.second);
+                         });
 }
 
 std::vector<CopyResult> Context::copy_pieces(const GpuStream& stream,
@@ -204,18 +223,21 @@ std::vector<CopyResult> Context::copy_pieces(const GpuStream& stream,
                      .stream_gpu = gpu});
   const std::vector<GpuStream> others = waiting_beside(stream, beside);
   for (const GpuStream& other : others) order(other, stream);
-  std::vector<CopyResult> results = engine_->copy_many(calls, enqueued);
-  for (const GpuStream& other : others) order(stream, other);
-  return results;
+  return copied_in_order([&] { return engine_->copy_many(calls, enqueued); },
+                         [&] {
+                           for (const GpuStream& other : others) order(stream, other);
+                         });
 }
 
 CopyResult Context::copy_beside(const GpuStream& stream, const std::vector<GpuStream>& beside,
                                 Address destination, Address source, Bytes bytes) {
   const std::vector<GpuStream> others = waiting_beside(stream, beside);
   for (const GpuStream& other : others) order(other, stream);
-  CopyResult result = copy_on(stream.gpu, stream.handle, destination, source, bytes);
-  for (const GpuStream& other : others) order(stream, other);
-  return result;
+  return copied_in_order(
+      [&] { return copy_on(stream.gpu, stream.handle, destination, source, bytes); },
+      [&] {
+        for (const GpuStream& other : others) order(stream, other);
+      });
 }
 
 std::vector<std::string> Context::violations() const {
