@@ -14,7 +14,10 @@ Bytes larger_piece(Bytes slot, const CollectiveRequest& request, std::optional<i
   Bytes most = message_bytes(request);
   Bytes piece = std::min(slot, most);
   if (joined) most = std::min(most, slot * static_cast<std::uint64_t>(*joined));
-  for (; piece * 2 <= most && calls > 1; calls *= 0.5) piece = piece * 2;
+  while (piece * 2 <= most && calls > 1) {
+    piece = piece * 2;
+    calls /= 2;
+  }
   return piece;
 }
 
