@@ -87,7 +87,7 @@ IssueTimes issue_graph(const Machine& machine, const Program& program) {
   const CallCosts& costs = machine.costs;
   IssueTimes issue;
   Clocks now(machine);
-  const auto rings = static_cast<double>(program.rings().size());
+  const auto rings = static_cast<double>(std::ranges::count(program.rings(), false, &Ring::kept));
   now.at({}) += costs.event_wait * rings;
   now.all(costs.graph_launch);
   for (const Node& node : program.nodes())

@@ -78,7 +78,8 @@ int Program::add(ProgramBuffer buffer) {
       return each.filled_over == buffer.filled_over;
     });
     buffer.ring = static_cast<int>(ring - rings_.begin());
-    if (ring == rings_.end()) rings_.push_back({buffer.filled_over});
+    if (ring == rings_.end())
+      rings_.push_back({.filled_over = buffer.filled_over, .kept = buffer.kept});
   }
   buffers_.push_back(buffer);
   return static_cast<int>(buffers_.size()) - 1;

@@ -39,6 +39,8 @@ struct ProgramBuffer {
   int ring = -1;           ///< of scratch memory: which of Program::rings, found by Program::add
   /// The place's mailbox (model/kernel.h): the runner of the program keeps it.
   bool is_mailbox = false;
+  int slots = 1;      ///< of scratch memory: so many from its own on, side by side
+  bool kept = false;  ///< of scratch memory: as Ring has it
 
   [[nodiscard]] bool is_scratch() const { return filled_over.valid(); }
 };
@@ -116,6 +118,8 @@ struct Ring {
   int filler = -1;       ///< the queue that writes to it
   int reader = -1;       ///< the queue that reads from it
   bool several = false;  ///< more than one does
+  /// The runner lets other programs use it before or after all of this one: no waits for the ring.
+  bool kept = false;
 };
 
 class Program {

@@ -27,7 +27,11 @@ inline bool is_in_callers_queue(const Program& program) { return program.queues(
 /// True of a ring that is free when everything has ended, because several queues read it, or the
 /// caller's does.
 inline bool is_freed_last(const Ring& ring) {
-  return ring.several || ring.reader <= Program::kCallersQueue;
+  return !ring.kept && (ring.several || ring.reader <= Program::kCallersQueue);
+}
+/// True of one that is free when a queue has ended.
+inline bool is_freed_by(const Ring& ring, int queue) {
+  return !ring.kept && !ring.several && ring.reader == queue;
 }
 
 namespace stream_calls {
@@ -49,9 +53,8 @@ inline bool is_sink(const Program& program, int queue) {
 
 inline bool is_joined(const Program& program, int queue) {
   const auto& rings = program.rings();
-  const bool frees = std::any_of(rings.begin(), rings.end(), [&](const Ring& ring) {
-    return !is_freed_last(ring) && ring.reader == queue;
-  });
+  const bool frees = std::any_of(rings.begin(), rings.end(),
+                                 [&](const Ring& ring) { return is_freed_by(ring, queue); });
   return frees || is_sink(program, queue);
 }
 
@@ -62,7 +65,7 @@ void join_queues(const Program& program, Calls& calls) {
     if (!is_joined(program, queue)) continue;
     calls.join(queue);
     for (const Ring& ring : program.rings())
-      if (!is_freed_last(ring) && ring.reader == queue) calls.release(ring, queue);
+      if (is_freed_by(ring, queue)) calls.release(ring, queue);
   }
 }
 

@@ -76,6 +76,58 @@ TEST(Issue, AGraphsNodesStartOneAfterAnother) {
   EXPECT_TRUE(close(issue.done, 20_us));
 }
 
+// A copy from gpu0 to gpu2, and one from there to gpu1.
+Program through_scratch(const Machine& machine, bool kept) {
+  const auto hop = [&](const char* from, const char* to) {
+    return *machine.find_hop(machine.find_place(from), machine.find_place(to));
+  };
+  const HopId first = hop("gpu0", "gpu2"), second = hop("gpu2", "gpu1");
+  Program program;
+  for (const char* place : {"gpu0", "gpu1"}) program.add(ProgramBuffer{machine.find_place(place)});
+  const int slot = program.add(ProgramBuffer{
+      .place = machine.find_place("gpu2"), .filled_over = first, .slot = 0, .kept = kept});
+  const int filling = program.add(queue_of(machine, first));
+  const int emptying = program.add(queue_of(machine, second));
+  const int filled = program.add(Node{.hop = first,
+                                      .source = {0, {}},
+                                      .destination = {slot, {}},
+                                      .bytes = 8_B,
+                                      .queue = filling},
+                                 {});
+  program.add(Node{.hop = second,
+                   .source = {slot, {}},
+                   .destination = {1, {}},
+                   .bytes = 8_B,
+                   .queue = emptying},
+              {filled});
+  program.assign_events();
+  return program;
+}
+
+// Launch 5, nodes at 6 and 7; a ring that is shared takes a wait before, and a record and a wait
+// behind.
+TEST(Issue, AGraphDoesNotWaitForRingsThatAreKept) {
+  const Machine machine = hand_machine();
+
+  const auto done = [&](bool kept) {
+    return model::issue_times(machine, through_scratch(machine, kept), Executor::graph).done;
+  };
+
+  EXPECT_TRUE(close(done(true), 7_us));
+  EXPECT_TRUE(close(done(false), 15_us));
+}
+
+// The ring's next use waits for the end of the queue that reads it.
+TEST(Issue, StreamsDoNotWaitForRingsThatAreKept) {
+  const Machine machine = hand_machine();
+
+  const auto done = [&](bool kept) {
+    return model::issue_times(machine, through_scratch(machine, kept), Executor::stream).done;
+  };
+
+  EXPECT_TRUE(close(done(false) - done(true), 3_us));
+}
+
 // Two staged paths of one chunk. Streams: fork 2; wait 5, copy 6, record 8; wait 11, copy 12,
 // record 14; seconds: wait 17, copy 18; wait 21, copy 22; ends 2·8 later. Graph: two waits 6,
 // launch 11, nodes 12 to 15, and 2·5.

@@ -35,9 +35,10 @@ struct Algorithm {
   /// Whether it does this one there; and the obstacle if not. Null: any of its collectives.
   bool (*can)(const Machine& machine, const CollectiveRequest& request) = nullptr;
   const char* why_not = "";
-  bool is_kernel = false;        ///< it needs more than the reductions of a driver
-  bool exchanges = false;        ///< a part of it is kernels that exchange messages
-  bool in_turn = false;          ///< it heeds Tuning::in_turn
+  bool is_kernel = false;          ///< it needs more than the reductions of a driver
+  bool exchanges = false;          ///< a part of it is kernels that exchange messages
+  bool in_turn = false;            ///< it heeds Tuning::in_turn
+  int fewest_slots = kPieceSlots;  ///< of a hop; with fewer, pieces would overtake each other
   bool more_with_radix = false;  ///< it needs more copies then, for links that are used more evenly
 
   [[nodiscard]] bool does(Collective collective) const;

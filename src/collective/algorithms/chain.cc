@@ -251,7 +251,8 @@ Algorithm chain() {
           .compose = [](Composer& composer) { RankChain(composer).compose(); },
           .radices = {1, 2, 4},
           .can = has_segments,
-          .why_not = "the groups of the fixed order are no ranges of ranks"};
+          .why_not = "the groups of the fixed order are no ranges of ranks",
+          .fewest_slots = 2};
 }
 
 }  // namespace polypath::collective

@@ -35,11 +35,11 @@ class Leaders : NodeStages {
 
   void reduce_in_nodes(const Part& piece) {
     if (local_ == 1) return;
-    std::vector<Message> messages;
+    Rounds rounds;
     std::vector<std::vector<Operand>> operands;
     for (int node = 0; node < nodes_; ++node)
-      operands.push_back(collect(node, 0, piece, held_by(node, piece), messages));
-    composer_.send(std::move(messages));
+      operands.push_back(collect(node, 0, piece, held_by(node, piece), rounds));
+    send(std::move(rounds));
     for (int node = 0; node < nodes_; ++node)
       fold(composer_, operands[static_cast<std::size_t>(node)], piece.bytes, held_by(node, piece));
   }

@@ -20,8 +20,13 @@ inline bool ranks_on_one_node(const Machine& machine, const CollectiveRequest& r
 /// True if there are several nodes, with as many ranks each.
 bool nodes_are_alike(const Machine& machine, const CollectiveRequest& request);
 
+/// True if all copies from others of these ranks to the first one use a resource that two fill.
+bool share_a_way_in(const Machine& machine, const CollectiveRequest& request,
+                    const std::vector<int>& ranks);
+
 void compose_all_gather_of_nodes(Composer& composer);
 void compose_broadcast_of_nodes(Composer& composer);
+void compose_reduce_of_nodes(Composer& composer);
 
 /// The common part of composers with stages within nodes and between them.
 class NodeStages {
@@ -30,7 +35,8 @@ class NodeStages {
       : composer_(composer),
         ranks_(ranks_by_node(composer.machine(), composer.request())),
         nodes_(static_cast<int>(ranks_.size())),
-        local_(static_cast<int>(ranks_.front().size())) {}
+        local_(static_cast<int>(ranks_.front().size())),
+        in_rounds_(share_a_way_in(composer.machine(), composer.request(), ranks_.front())) {}
 
  protected:
   [[nodiscard]] int rank(int node, int local) const {
@@ -40,11 +46,26 @@ class NodeStages {
   // As of `flat`: a rank's own values are in its output before others arrive.
   [[nodiscard]] bool keeps_own() const { return in_place() || composer_.tuning().private_memory; }
 
+  // Messages by how many ranks of its node the receiver is ahead: in this order each rank is sent
+  // to by one at a time. Where ranks share no way in they are all of one round, in that of the
+  // receivers.
+  using Rounds = std::map<int, std::vector<Message>>;
+  void send(Rounds rounds) const {
+    std::vector<Message> messages;
+    for (auto& [ahead, round] : rounds) messages.insert(messages.end(), round.begin(), round.end());
+    composer_.send(std::move(messages));
+  }
+
+  // The round of a message from one rank of a node to another.
+  [[nodiscard]] int ahead(int from, int to) const {
+    return in_rounds_ ? (to - from + local_) % local_ : 0;
+  }
+
   // Ranks of one node send `part` of their inputs to rank `local` of it, which reduces them in
   // their order: in `result`, if there is one, else in any place with room. The sends are added to
-  // `messages`; the reductions to make after them are returned.
+  // `rounds`; the reductions to make after them are returned.
   std::vector<Operand> collect(int node, int local, const Part& part, std::optional<Slice> result,
-                               std::vector<Message>& messages) {
+                               Rounds& rounds) {
     std::vector<Operand> operands;
     const int to = rank(node, local);
     bool in_result = result && !keeps_own();
@@ -57,7 +78,7 @@ class NodeStages {
       }
       const Slice at = in_result ? *result : composer_.slot(from, to, part.bytes);
       in_result = false;
-      messages.push_back({composer_.input(from, part.offset), at, part.bytes});
+      rounds[ahead(other, local)].push_back({composer_.input(from, part.offset), at, part.bytes});
       operands.push_back({at, true});
     }
     return operands;
@@ -80,6 +101,7 @@ class NodeStages {
   std::vector<std::vector<int>> ranks_;
   int nodes_;
   int local_;
+  bool in_rounds_;
 };
 
 }  // namespace polypath::collective

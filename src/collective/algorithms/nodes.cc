@@ -12,6 +12,8 @@
 //                   (N−1)/N of the message.
 //   broadcast       the root gives part j to rank j of its node; from there it goes from node to
 //                   node, each of which gives it to all its ranks: the message, once.
+//   reduce          in each node rank j reduces part j, and sends it to rank j of the root's node,
+//                   which adds these sums up and gives the result to the root: the message, once.
 //
 // Pieces go through these steps one after another, so that the network is never idle but at the
 // start and at the end. Values are added up in the order of the nodes (kNodeOrder).
@@ -60,13 +62,13 @@ class AllReduceOfNodes : NodeStages {
 
   void reduce_in_nodes(int piece) {
     if (local_ == 1) return;
-    std::vector<Message> messages;
+    Rounds rounds;
     std::vector<std::vector<Operand>> operands;
     for (int node = 0; node < nodes_; ++node)
       for (int local = 0; local < local_; ++local)
         operands.push_back(collect(node, local, piece_of(local, piece),
-                                   output(node, local, piece_of(local, piece)), messages));
-    composer_.send(std::move(messages));
+                                   output(node, local, piece_of(local, piece)), rounds));
+    send(std::move(rounds));
     for (int number = 0; number < nodes_ * local_; ++number) {
       const Part part = piece_of(number % local_, piece);
       fold(composer_, operands[static_cast<std::size_t>(number)], part.bytes,
@@ -145,7 +147,7 @@ class ReduceScatterOfNodes : NodeStages {
   }
 
  private:
-  [[nodiscard]] int distance_of(int item) const { return item % nodes_; }
+  [[nodiscard]] int distance_of(int item) const { return (item + 1) % nodes_; }
   [[nodiscard]] Part piece_of(int item) const {
     return composer_.piece({{}, composer_.request().part()}, item / nodes_, pieces_);
   }
@@ -167,7 +169,7 @@ class ReduceScatterOfNodes : NodeStages {
     const int distance = distance_of(item);
     auto& sums = sums_[static_cast<std::size_t>(item)];
     if (local_ == 1) return sum_of_one(piece, distance, sums);
-    std::vector<Message> messages;
+    Rounds rounds;
     std::vector<std::vector<Operand>> operands;
     std::vector<std::optional<Slice>> results;
     for (int node = 0; node < nodes_; ++node)
@@ -175,10 +177,10 @@ class ReduceScatterOfNodes : NodeStages {
         const int target = rank(node + distance, local);
         std::optional<Slice> result;
         if (distance == 0) result = composer_.output(target, piece.offset);
-        operands.push_back(collect(node, local, part_for(target, piece), result, messages));
+        operands.push_back(collect(node, local, part_for(target, piece), result, rounds));
         results.push_back(result);
       }
-    composer_.send(std::move(messages));
+    send(std::move(rounds));
     for (std::size_t i = 0; i < operands.size(); ++i)
       sums.push_back(fold(composer_, operands[i], piece.bytes, results[i]));
   }
@@ -205,7 +207,7 @@ class ReduceScatterOfNodes : NodeStages {
               {sums_[static_cast<std::size_t>(item)][messages.size()], at, piece.bytes});
       }
     composer_.send(std::move(messages));
-    if (distance < nodes_ - 1) return;
+    if (distance > 0) return;
     for (int node = 0; node < nodes_; ++node)
       for (int local = 0; local < local_; ++local)
         add_up(sums_of(arrived, node, local), piece.bytes,
@@ -222,6 +224,7 @@ void compose_nodes(Composer& composer) {
     case Collective::reduce_scatter: return ReduceScatterOfNodes(composer).compose();
     case Collective::all_gather: return compose_all_gather_of_nodes(composer);
     case Collective::broadcast: return compose_broadcast_of_nodes(composer);
+    case Collective::reduce: return compose_reduce_of_nodes(composer);
     default: return AllReduceOfNodes(composer).compose();
   }
 }
@@ -233,10 +236,12 @@ Algorithm across_nodes() {
           .sentence = "each node reduces, equal ranks of all nodes exchange, each node spreads it",
           .order = kNodeOrder,
           .collectives = {Collective::all_reduce, Collective::reduce_scatter,
-                          Collective::all_gather, Collective::broadcast},
+                          Collective::all_gather, Collective::broadcast, Collective::reduce},
           .compose = compose_nodes,
+          .radices = {2, 1},
           .can = nodes_are_alike,
-          .why_not = "it needs several nodes, with as many ranks each"};
+          .why_not = "it needs several nodes, with as many ranks each",
+          .fewest_slots = 2};
 }
 
 }  // namespace polypath::collective

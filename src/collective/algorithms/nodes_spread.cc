@@ -1,6 +1,4 @@
-// The parts of the algorithm `nodes` that add nothing up (nodes.cc).
-
-#include <algorithm>
+// The all-gather of the algorithm `nodes` (nodes.cc).
 
 #include "collective/algorithms/node_ranks.h"
 
@@ -62,80 +60,8 @@ class AllGatherOfNodes : NodeStages {
   int pieces_;
 };
 
-// From node to node, counted from the root's on.
-class BroadcastOfNodes : NodeStages {
- public:
-  explicit BroadcastOfNodes(Composer& composer)
-      : NodeStages(composer),
-        root_(composer.request().root),
-        first_(node_of(root_)),
-        pieces_(composer.pieces(composer.part(0, local_).bytes)) {}
-
-  void compose() {
-    composer_.copy(composer_.input(root_), composer_.output(root_), composer_.request().part());
-    std::vector<std::function<void(int)>> steps = {[this](int piece) { deal_out(piece); }};
-    for (int away = 0; away < nodes_; ++away)
-      steps.emplace_back([this, away](int piece) {
-        if (away + 1 < nodes_) pass_on(away, piece);
-        give_in_node(away, piece);
-      });
-    pipeline(pieces_, steps);
-  }
-
- private:
-  [[nodiscard]] int node_of(int rank) const {
-    int node = 0;
-    while (std::find(ranks_[static_cast<std::size_t>(node)].begin(),
-                     ranks_[static_cast<std::size_t>(node)].end(),
-                     rank) == ranks_[static_cast<std::size_t>(node)].end())
-      ++node;
-    return node;
-  }
-  [[nodiscard]] Part piece_of(int local, int piece) const {
-    return composer_.piece(composer_.part(local, local_), piece, pieces_);
-  }
-  // The root need not wait for its own copy.
-  [[nodiscard]] Slice held_by(int rank, const Part& part) const {
-    return rank == root_ ? composer_.input(rank, part.offset) : composer_.output(rank, part.offset);
-  }
-  void send(std::vector<Message>& messages, int from, int to, const Part& part) const {
-    if (to == root_ || to == from) return;
-    messages.push_back({held_by(from, part), composer_.output(to, part.offset), part.bytes});
-  }
-
-  void deal_out(int piece) {
-    std::vector<Message> messages;
-    for (int local = 0; local < local_; ++local)
-      send(messages, root_, rank(first_, local), piece_of(local, piece));
-    composer_.send(std::move(messages));
-  }
-
-  void pass_on(int away, int piece) {
-    std::vector<Message> messages;
-    for (int local = 0; local < local_; ++local)
-      send(messages, rank(first_ + away, local), rank(first_ + away + 1, local),
-           piece_of(local, piece));
-    composer_.send(std::move(messages));
-  }
-
-  void give_in_node(int away, int piece) {
-    std::vector<Message> messages;
-    for (int distance = 1; distance < local_; ++distance)
-      for (int local = 0; local < local_; ++local)
-        send(messages, rank(first_ + away, local), rank(first_ + away, (local + distance) % local_),
-             piece_of(local, piece));
-    composer_.send(std::move(messages));
-  }
-
-  int root_;
-  int first_;
-  int pieces_;
-};
-
 }  // namespace
 
 void compose_all_gather_of_nodes(Composer& composer) { AllGatherOfNodes(composer).compose(); }
-
-void compose_broadcast_of_nodes(Composer& composer) { BroadcastOfNodes(composer).compose(); }
 
 }  // namespace polypath::collective

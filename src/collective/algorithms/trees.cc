@@ -196,7 +196,15 @@ class AlongTrees {
     return fullest;
   }
 
+  // A sum that is made elsewhere, which its root adds nothing to.
+  [[nodiscard]] bool ends_at_root(const Planted& of, int vertex) const {
+    if (!of.inwards || of.tree.vertex(0).takes_part || of.tree.vertex(vertex).parent != 0)
+      return false;
+    return std::ranges::count(of.tree.vertices(), 0, &Vertex::parent) == 1;
+  }
+
   [[nodiscard]] bool needs_slot(const Planted& of, int vertex) const {
+    if (!through_slots_ && ends_at_root(of, vertex)) return false;
     return through_slots_ || of.inwards || !of.tree.vertex(vertex).takes_part;
   }
 
@@ -279,7 +287,9 @@ class AlongTrees {
       if (levels_.is_leaf(i, number)) value = {input(of, vertex.rank, offset), false};
       const int to = of.tree.vertex(vertex.parent).rank;
       if (to == vertex.rank || bytes.value == 0) continue;
-      const Slice arrived = slot_of(i, number, piece, vertex.rank, to, bytes);
+      const Slice arrived = needs_slot(of, number)
+                                ? slot_of(i, number, piece, vertex.rank, to, bytes)
+                                : output(of, to, offset);
       messages.push_back({value.at, arrived, bytes});
       value = {arrived, true};
     }
@@ -381,6 +391,7 @@ Algorithm trees() {
           .radices = trees_of_a_demand(),
           .can = does_by_trees,
           .why_not = kNotByTrees,
+          .fewest_slots = 2,
           .more_with_radix = true};
 }
 
@@ -397,6 +408,7 @@ Algorithm grouped() {
       .radices = trees_of_a_demand(),
       .can = does_by_trees,
       .why_not = kNotByTrees,
+      .fewest_slots = 2,
       .more_with_radix = true};
 }
 

@@ -7,6 +7,7 @@
 #include "collective/choose/allowed_algorithms.h"
 #include "collective/choose/copies_at_once.h"
 #include "collective/choose/explain_choice.h"
+#include "collective/choose/largest_piece.h"
 #include "collective/choose/played_part.h"
 #include "collective/choose/predicted_time.h"
 #include "core/error.h"
@@ -35,6 +36,10 @@ constexpr std::size_t kLargeProgram = 200;
 // two collectives of 684 (those of results/simulated/plan_bounds.json, and of 64 KiB and 1 MiB) are
 // predicted to take 2 % longer, and with 16'000 three gain 0.2 % at most.
 constexpr std::size_t kMostPlayed = 12'000;
+
+// Among nodes pieces are larger than a slot where calls take more than this part of what links
+// need. Within a node large copies at once hold each other up (take_turns).
+constexpr double kMostOfCalls = 0.25;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
@@ -132,6 +137,7 @@ std::optional<Seconds> CollectivePlanner::time_of_same_program(const CollectiveD
                                                                const CollectiveRequest& request) {
   Tuning larger = draft.tuning;
   larger.piece = larger.piece * 2;
+  join_slots(larger, settings_.staging_slot);
   const auto time = predictions_.find({draft.algorithm, larger, draft.executor});
   const auto program = programs_.find({draft.algorithm, larger, message_bytes(request).value});
   if (time == predictions_.end() || program == programs_.end()) return std::nullopt;
@@ -183,6 +189,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
   int most_in_vain = draft.tuning.several_paths ? 1 : kMostInVain;
   Seconds before = Seconds::infinity();
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
+    join_slots(draft.tuning, settings_.staging_slot);
     draft.predicted = std::max(predict(draft, request, options), limits.least);
     const bool gains = draft.predicted < best.predicted;
     const bool is_impossible = draft.predicted == Seconds::infinity();
@@ -221,19 +228,6 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
   return draft.predicted < played.predicted ? draft : played;
 }
 
-// Among nodes pieces are larger than a slot where no slot is used and it would take long to issue
-// so many. Within a node large copies at once hold each other up (take_turns).
-Bytes CollectivePlanner::largest_piece(const CollectiveRequest& request, const Program& program,
-                                       Seconds calls, Seconds least) const {
-  constexpr double kOfCalls = 0.25;
-  const Bytes most = message_bytes(request);
-  Bytes piece = std::min(settings_.staging_slot, most);
-  const bool by_slots = std::ranges::any_of(program.buffers(), &ProgramBuffer::is_scratch);
-  if (by_slots || machine_.nodes() == 1) return piece;
-  for (; piece * 2 <= most && calls > least * kOfCalls; calls = calls * 0.5) piece = piece * 2;
-  return piece;
-}
-
 CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
                                                              const CollectiveRequest& request,
                                                              const CollectiveOptions& options) {
@@ -257,7 +251,11 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
   const double nodes = static_cast<double>(candidate.nodes) * times / issuers;
   candidate.calls = machine_.costs.graph_launch_node * nodes;
-  candidate.draft.tuning.piece = largest_piece(request, program, candidate.calls, candidate.least);
+  if (machine_.nodes() > 1 && candidate.calls > candidate.least * kMostOfCalls)
+    candidate.draft.tuning.piece =
+        larger_piece(settings_.staging_slot, request, most_joined(algorithm, program),
+                     candidate.calls / (candidate.least * kMostOfCalls));
+  join_slots(candidate.draft.tuning, settings_.staging_slot);
   return candidate;
 }
 
@@ -352,6 +350,7 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
     Seconds give_up = to_beat * kClearLoss;
     draft.tuning.several_paths = true;
     draft.tuning.piece = std::min(draft.tuning.piece, settings_.staging_slot);
+    join_slots(draft.tuning, settings_.staging_slot);
     draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {

@@ -152,8 +152,6 @@ class CollectivePlanner {
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
-  [[nodiscard]] Bytes largest_piece(const CollectiveRequest& request, const Program& program,
-                                    Seconds calls, Seconds least) const;
   void try_one_path(std::vector<Entry>& entries, const CollectiveRequest& request,
                     const CollectiveOptions& options, Seconds& best);
   void try_largest_piece(Entry& entry, const CollectiveRequest& request,

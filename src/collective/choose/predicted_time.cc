@@ -42,6 +42,7 @@ Seconds predicted_time(const Machine& machine, const HopRates& rates, const Prog
   Seconds end = issue.done;
   for (std::size_t i = 0; i < played.size(); ++i) {
     const Node& node = program.nodes()[i];
+    if (node.awaited || program.last_of(node.queue) != static_cast<int>(i)) continue;
     // A graph is over with the last of its nodes, where its GPU does it.
     const bool joined = executor == Executor::graph && working_gpu(machine, program, node) == gpu;
     const Seconds latency = joined ? Seconds{} : wait_latency(machine, program, node, gpu);

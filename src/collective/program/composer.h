@@ -103,7 +103,7 @@ class Composer {
   int pieces_ = 1;
   Program program_;
   ProgramQueues queues_{machine(), tuning_, program_};
-  ScratchSlots slots_{machine(), program_};
+  ScratchSlots slots_{machine(), tuning_.joined, program_};
   Exchanges exchanges_{machine(), request_, tuning_, program_};
   Dependences dependences_;
   ValueCounts counts_;  ///< of an average

@@ -13,8 +13,9 @@ namespace polypath::collective {
 
 class ScratchSlots {
  public:
-  /// Both outlive this.
-  ScratchSlots(const Machine& machine, Program& program) : machine_(machine), program_(program) {}
+  /// Machine and program outlive this. `joined` slots are one for pieces.
+  ScratchSlots(const Machine& machine, int joined, Program& program)
+      : machine_(machine), joined_(joined), program_(program) {}
 
   /// The least recently asked for of the slots that copies over the hop fill. Those of staged paths
   /// are others.
@@ -27,6 +28,7 @@ class ScratchSlots {
   };
 
   const Machine& machine_;
+  int joined_;
   Program& program_;
   std::map<std::pair<HopId, bool>, Slots> slots_;
 };

@@ -21,6 +21,8 @@ struct Tuning {
   /// Messages go in pieces of at most so many bytes, one after another through the same steps. Each
   /// has to fit a slot, where slots are used.
   Bytes piece = 1_MiB;
+  /// So many slots of a hop, side by side, are one: fewer pieces, each of which fits that.
+  int joined = 1;
   /// Base of the ranks' numbers, of those algorithms that have one; at least 2.
   int radix = 2;
   /// Each message may go over several paths, as the planner divides it.

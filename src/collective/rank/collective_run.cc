@@ -15,7 +15,8 @@ CollectiveRun::CollectiveRun(Driver& driver, const Machine& machine, const Setti
       ended_(driver) {}
 
 CollectiveRun::~CollectiveRun() {
-  if (last_.value != 0) ignore_errors([&] { driver_.synchronize(last_); });
+  if (last_.value == 0) return;
+  if (!ignore_errors([&] { driver_.synchronize(last_); })) hops_.lose_rings();
 }
 
 void CollectiveRun::wait_for_earlier(StreamHandle stream) {

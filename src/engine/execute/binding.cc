@@ -24,7 +24,7 @@ Address Binding::address_of(const Slice& slice, Bytes bytes) const {
   if (!buffer.is_scratch())
     return transfer_->buffers[static_cast<std::size_t>(slice.buffer)] + slice.offset;
   const StagingRing& used = ring(static_cast<std::size_t>(buffer.ring));
-  if (slice.offset + bytes > used.slot_bytes)
+  if (slice.offset + bytes > used.slot_bytes * static_cast<std::uint64_t>(buffer.slots))
     fail(ErrorCode::internal, "a program reaches beyond a staging slot",
          "it was made for larger ones");
   return used.slot(buffer.slot) + slice.offset;

@@ -115,10 +115,11 @@ void GraphExecutor::run(const Transfer& transfer) {
   const Binding bound(hops_, transfer);
   const auto& rings = transfer.program->rings();
   for (const Ring& ring : rings)
-    if (const EventHandle last = bound.ring(ring).last; last.value != 0)
+    if (const EventHandle last = bound.ring(ring).last; !ring.kept && last.value != 0)
       driver_.wait(transfer.stream, last);
   driver_.launch(entry->graph, transfer.stream);
   for (const Ring& ring : rings) {
+    if (ring.kept) continue;
     StagingRing& used = bound.ring(ring);
     const EventHandle last = used.last_use.on(transfer.stream_gpu);
     driver_.record(last, transfer.stream);

@@ -143,6 +143,11 @@ bool Hops::is_idle() const {
   return std::none_of(parts_.rings.begin(), parts_.rings.end(), is_used);
 }
 
+void Hops::lose_rings() noexcept {
+  for (auto& [use, ring] : parts_.rings)
+    if (ring) ring->lost = true;
+}
+
 bool Hops::wait_for(StreamHandle stream) noexcept {
   return ignore_errors([&] { driver_.synchronize(stream); });
 }

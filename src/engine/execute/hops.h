@@ -92,6 +92,8 @@ class Hops {
   /// queues'; marks as lost the rings of what it cannot wait for, and returns false if there is
   /// any.
   [[nodiscard]] bool settle(const Transfer& transfer) noexcept;
+  /// Marks all rings as lost: something that uses them may be queued and cannot be waited for.
+  void lose_rings() noexcept;
   /// True if nothing that uses the rings is queued or runs.
   [[nodiscard]] bool is_idle() const;
 

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "collective/algorithms/node_ranks.h"
 #include "collective/choose/choose.h"
 #include "collective/choose/predicted_time.h"
 #include "collective/support/ranks.h"
@@ -38,6 +39,32 @@ TEST(CollectivesOfNodes, AreRightByEveryAlgorithm) {
         request.in_place = collective == Collective::broadcast;
         expect_right(machine, algorithm, request, {.piece = 512_B, .radix = 4});
       }
+}
+
+// Slots of 4 KiB, which pieces of 8 KiB fill. 8 KiB · 5 and a bit for each rank are six pieces.
+TEST(CollectivesOfNodes, AreRightInSlotsThatAreJoined) {
+  for (const char* name : {"nodes", "chain", "trees", "grouped"}) {
+    const Algorithm& algorithm = find_algorithm(name);
+    for (const Collective collective : algorithm.collectives)
+      for (const bool in_place : {false, true}) {
+        const Machine machine = nodes_of("mist", 2);
+        CollectiveRequest request = request_of(machine, collective, 10'301);
+        request.in_place = in_place;
+
+        expect_right(machine, algorithm, request, {.piece = 8_KiB, .joined = 2});
+      }
+  }
+}
+
+TEST(CollectivesOfNodes, AreRightFromRankToRank) {
+  for (const int nodes : {2, 3})
+    for (const int root : {0, 3, 5}) {
+      const Machine machine = nodes_of("mist", nodes);
+      CollectiveRequest request = request_of(machine, Collective::broadcast, 1009);
+      request.root = root;
+
+      expect_right(machine, find_algorithm("nodes"), request, {.piece = 512_B, .radix = 1});
+    }
 }
 
 TEST(CollectivesOfNodes, AreRightInPlaceByThoseThatKnowNodes) {
@@ -77,6 +104,20 @@ TEST(CollectivesOfNodes, AreRightWhereRanksAreInAnyOrderAndNodesHaveOneEach) {
         request.root = 1;
         expect_right(machine, find_algorithm(name), request, {.piece = 256_B});
       }
+}
+
+// Behind a switch all copies to a GPU go through its port; links of their own need no rounds, and
+// on `mist` two copies do not fill a GPU's links.
+TEST(CollectivesOfNodes, AreInRoundsWhereRanksShareAWayIn) {
+  const auto share = [](const char* name) {
+    const Machine machine = load_machine(name);
+    const CollectiveRequest request = request_of(machine, Collective::all_reduce, 1);
+    return share_a_way_in(machine, request, ranks_by_node(machine, request).front());
+  };
+
+  EXPECT_TRUE(share("h200x8"));
+  EXPECT_FALSE(share("cedar"));
+  EXPECT_FALSE(share("mist"));
 }
 
 TEST(CollectivesOfNodes, WantAsManyRanksInEachNode) {

@@ -74,6 +74,48 @@ TEST(CollectiveRun, OrdersProgramsOnDifferentStreams) {
   EXPECT_THAT(ranks.close(), testing::IsEmpty());
 }
 
+// Programs keep their scratch memory to themselves: that of one comes after all of the one before.
+TEST(CollectiveRun, OrdersProgramsOfBothExecutorsInTheSameScratchMemory) {
+  const Machine machine = load_machine("cedar");
+  const CollectiveRequest request = all_reduce_of(machine, 4, 1_MiB);
+  const auto program = [&](Executor executor) {
+    return CollectiveProgram(build(find_algorithm("flat"), machine, request, {.piece = 64_KiB}),
+                             executor);
+  };
+  const CollectiveProgram by_streams = program(Executor::stream),
+                          as_graph = program(Executor::graph);
+  Ranks ranks(machine, request);
+  const StreamHandle other = ranks.driver().create_stream(ranks.gpu());
+
+  for (const CollectiveProgram* each : {&by_streams, &as_graph, &as_graph, &by_streams}) {
+    ranks.runner().run(*each, ranks.buffers(), ranks.stream(), ranks.gpu());
+    ranks.runner().run(*each, ranks.buffers(), other, ranks.gpu());
+  }
+  ranks.driver().synchronize(other);
+
+  EXPECT_THAT(ranks.driver().violations(), testing::IsEmpty());
+  ranks.driver().destroy_stream(other);
+  EXPECT_THAT(ranks.close(), testing::IsEmpty());
+}
+
+// A graph puts nothing into the hops' own streams that waiting for them would wait for.
+TEST(CollectiveRun, KeepsScratchMemoryThatItCannotWaitFor) {
+  const Machine machine = load_machine("cedar");
+  const CollectiveRequest request = all_reduce_of(machine, 4, 1_MiB);
+  const CollectiveProgram program(
+      build(find_algorithm("flat"), machine, request, {.piece = 64_KiB}), Executor::graph);
+  Ranks ranks(machine, request);
+  ranks.runner().run(program, ranks.buffers(), ranks.stream(), ranks.gpu());
+  ranks.driver().fail_nth(sim::Call::synchronize, 1);
+
+  const std::vector<std::string> wrong = ranks.close();
+
+  const auto is_of_ranks = testing::StartsWith("use after free: 1 MiB");
+  const auto is_leaked = testing::StartsWith("leaked: ");
+  EXPECT_THAT(wrong, testing::Each(testing::AnyOf(is_of_ranks, is_leaked)));
+  EXPECT_THAT(wrong, testing::Contains(is_leaked));
+}
+
 TEST(CollectiveRun, LeavesNothingBehindWhenACallFails) {
   const Machine machine = load_machine("cedar");
   const CollectiveRequest request = all_reduce_of(machine, 3, 64_KiB);

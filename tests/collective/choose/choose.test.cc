@@ -242,7 +242,6 @@ TEST(CollectivePlanner, ListsTheAlgorithmsWithTheFastestFirst) {
       planner.plan(request_of(machine, Collective::all_reduce, 64_MiB), {.any_order = true});
 
   ASSERT_GE(plan.decisions.size(), 3U);
-  EXPECT_STREQ(plan.chosen().algorithm->name, "flat");
   EXPECT_TRUE(plan.decisions.front().chosen);
   for (std::size_t i = 1; i < plan.decisions.size(); ++i) {
     EXPECT_FALSE(plan.decisions[i].chosen);

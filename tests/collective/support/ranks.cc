@@ -78,8 +78,10 @@ void expect_right(const Machine& machine, const Algorithm& algorithm,
                                   << ", root " << request.root
                                   << (request.in_place ? ", in place" : "") << ", pieces of "
                                   << tuning.piece.value
-                                  << (tuning.several_paths ? ", several paths" : ""));
-  const Settings settings = settings_with_slots(machine, tuning.piece);
+                                  << (tuning.several_paths ? ", several paths" : "")
+                                  << (tuning.joined > 1 ? ", joined slots" : ""));
+  const auto joined = static_cast<std::uint64_t>(tuning.joined);
+  const Settings settings = settings_with_slots(machine, Bytes{tuning.piece.value / joined});
   Ranks ranks(machine, request, misaligned, settings);
   Routes routes(machine, with_collective_slots(settings, machine));
   for (const Executor executor : {Executor::stream, Executor::graph, Executor::graph}) {
