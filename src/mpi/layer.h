@@ -11,36 +11,17 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "mpi/blocking_calls.h"
 #include "mpi/counts.h"
 #include "mpi/known_communicators.h"
 #include "mpi/node_of_job.h"
 #include "mpi/nonblocking.h"
-#include "mpi/own_call.h"
 #include "mpi/persistent.h"
-#include "mpi/staging.h"
 #include "mpi/windows.h"
 
 namespace polypath::mpi {
-
-/// The program's own call, with memory of the caller's choice. The function must outlive it.
-class RealCall {
- public:
-  template <class Function>
-  RealCall(const Function& function)  // NOLINT(google-explicit-constructor): for lambdas
-      : function_(&function), call_([](const void* what, const void* send, void* receive) {
-          return (*static_cast<const Function*>(what))(send, receive);
-        }) {}
-  Result operator()(const void* send, void* receive) const {
-    return call_(function_, send, receive);
-  }
-
- private:
-  const void* function_;
-  Result (*call_)(const void*, const void*, void*);
-};
 
 /// Thread-safe as far as MPI is.
 class Layer {
@@ -83,24 +64,8 @@ class Layer {
 
  private:
   void meet();
-  /// What this rank passes in a call.
-  struct Passed {
-    Buffers buffers = Buffers::none;
-    int gpu = -1;  ///< negative: no memory of a GPU
-    Fate fate = Fate::mixed;
-  };
-
-  [[nodiscard]] std::optional<int> gpu_of(const Side& side) const;
-  [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
-  /// Makes the call if it is ours.
-  [[nodiscard]] std::optional<Result> run_if_ours(Member& member, const Call& call,
-                                                  const Passed& mine);
   /// Whether all ranks pass memory of GPUs in a call that we have, and have joined.
   [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
-  /// The same among several nodes, where ranks do not announce memory of the host in the node.
-  [[nodiscard]] std::optional<Result> run_among_nodes(Member& member, const Call& call,
-                                                      Passed& mine);
-  [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
   void end(Member& member) noexcept;
 
@@ -111,6 +76,7 @@ class Layer {
   Counts counts_;
   KnownCommunicators communicators_;
   Turns turns_;
+  BlockingCalls blocking_;
   NonblockingCalls nonblocking_;
   PersistentCalls persistent_;
   Windows windows_;
