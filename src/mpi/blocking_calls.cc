@@ -31,13 +31,19 @@ void give_up(Member& member, const Error& problem) {
   }
 }
 
-// Ranks that have had the error of an earlier call may never vote on this one.
-Ballot::Verdict vote(InternodeMember& nodes, Buffers mine, const Wait& wait) {
-  return nodes.ballot().decide(mine, [&] {
+// Ranks that have had the error of an earlier call may never come to this one.
+auto heeding_failures(InternodeMember& nodes, const Wait& wait) {
+  return [&nodes, &wait] {
     wait();
     nodes.progress();
     if (const auto failure = nodes.failure()) throw *failure;
-  });
+  };
+}
+
+int rank_of_process(const Library& library) {
+  int rank = 0;
+  library.real.Comm_rank(library.world, &rank);
+  return rank;
 }
 
 }  // namespace
@@ -78,7 +84,8 @@ Result BlockingCalls::make(const Call& call, Member* member, const RealCall& rea
 bool BlockingCalls::make_if_ours(const Call& call, Member& member, Passed& mine, const Wait& wait,
                                  std::unique_ptr<Mark> mark) const {
   try {
-    if (!agree(call, member, mine, wait)) return false;
+    std::optional<CallOrder::Place> place;
+    if (!agree(call, member, mine, place, wait)) return false;
     OwnCall own(member, call, mine.gpu, open_);
     own.announce(turns_, mine.buffers, wait, std::move(mark));
     while (own.state() == Turn::State::waiting) wait();
@@ -95,25 +102,39 @@ bool BlockingCalls::make_if_ours(const Call& call, Member& member, Passed& mine,
   return true;
 }
 
-bool BlockingCalls::agree(const Call& call, Member& member, Passed& mine, const Wait& wait) const {
-  if (member.internode() != nullptr) return agree_among_nodes(call, member, mine, wait);
+bool BlockingCalls::agree(const Call& call, Member& member, Passed& mine,
+                          std::optional<CallOrder::Place>& place, const Wait& wait) const {
+  if (member.internode() != nullptr) return agree_among_nodes(call, member, mine, place, wait);
   if (is_asked(mine.buffers)) return true;
   member.announcements().make_room(wait);
   member.announcements().announce(mine.buffers);
   return false;
 }
 
-// Ranks do not announce memory of the host in the node.
+// Ranks do not announce memory of the host in the node. Those that have no part in a call of ours
+// find that at the same call.
 bool BlockingCalls::agree_among_nodes(const Call& call, Member& member, Passed& mine,
+                                      std::optional<CallOrder::Place>& place,
                                       const Wait& wait) const {
-  if (!member.is_out()) {  // at all ranks
-    const Ballot::Verdict verdict = vote(*member.internode(), mine.buffers, wait);
+  if (!member.is_out()) {
+    InternodeMember& nodes = *member.internode();
+    const auto verdict = nodes.ballot().decide(mine.buffers, heeding_failures(nodes, wait));
     if (verdict == Ballot::Verdict::quiet && mine.buffers == Buffers::ours) mine.fate = Fate::quiet;
     if (verdict != Ballot::Verdict::ours) return false;
-    member.meet_nodes(call, mine.gpu, open_, wait);
+    await_place(call, member, place, heeding_failures(nodes, wait));
+    member.join_nodes(call, mine.gpu, open_, wait);
   }
   if (member.is_out()) mine.fate = Fate::communicator;
   return !member.is_out();
+}
+
+void BlockingCalls::await_place(const Call& call, Member& member,
+                                std::optional<CallOrder::Place>& place, const Wait& wait) const {
+  if (member.internode()->has_threads()) place.emplace(order_, rank_of_process(library_));
+  const Count number = member.tell_nodes(call, place ? place->number() : 0, wait);
+  if (!place) return;
+  place->settle(number);
+  while (!place->is_first()) wait();
 }
 
 Result BlockingCalls::leave_to_mpi(const Call& call, Fate fate, const RealCall& real) const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "mpi/call_order.h"
 #include "mpi/counts.h"
 #include "mpi/own_call.h"
 #include "mpi/staging.h"
@@ -45,9 +46,14 @@ using Wait = std::function<void()>;
 class BlockingCalls {
  public:
   /// All must outlive it.
-  BlockingCalls(const Library& library, const Open& open, GpuOf gpu_of, Turns& turns,
-                Counts& counts)
-      : library_(library), open_(open), gpu_of_(gpu_of), turns_(turns), counts_(counts) {}
+  BlockingCalls(const Library& library, const Open& open, GpuOf gpu_of, CallOrder& order,
+                Turns& turns, Counts& counts)
+      : library_(library),
+        open_(open),
+        gpu_of_(gpu_of),
+        order_(order),
+        turns_(turns),
+        counts_(counts) {}
 
   /// Without a member calls are MPI's.
   [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
@@ -59,10 +65,15 @@ class BlockingCalls {
 
  private:
   [[nodiscard]] std::optional<int> gpu_that_has(const Side& side) const;
-  /// Whether the other ranks may find, too, that the call is ours. Among nodes: whether they do.
-  [[nodiscard]] bool agree(const Call& call, Member& member, Passed& mine, const Wait& wait) const;
+  /// Whether the other ranks may find, too, that the call is ours. Among nodes: whether they do,
+  /// and it may be begun.
+  [[nodiscard]] bool agree(const Call& call, Member& member, Passed& mine,
+                           std::optional<CallOrder::Place>& place, const Wait& wait) const;
   [[nodiscard]] bool agree_among_nodes(const Call& call, Member& member, Passed& mine,
+                                       std::optional<CallOrder::Place>& place,
                                        const Wait& wait) const;
+  void await_place(const Call& call, Member& member, std::optional<CallOrder::Place>& place,
+                   const Wait& wait) const;
   /// Makes the call if it is ours, which all ranks find alike.
   [[nodiscard]] bool make_if_ours(const Call& call, Member& member, Passed& mine, const Wait& wait,
                                   std::unique_ptr<Mark> mark) const;
@@ -71,6 +82,7 @@ class BlockingCalls {
   const Library& library_;
   const Open& open_;
   GpuOf gpu_of_;
+  CallOrder& order_;
   Turns& turns_;
   Counts& counts_;
 };

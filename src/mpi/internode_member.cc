@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "collective/internode/internode_collectives.h"
@@ -9,6 +11,7 @@
 #include "communicator/bootstrap/deadline.h"
 #include "communicator/transport/rounds_over_transport.h"
 #include "core/error.h"
+#include "mpi/aside.h"
 
 namespace polypath::mpi {
 namespace {
@@ -24,14 +27,17 @@ bool are_node_by_node(const Nodes& nodes) {
 }  // namespace
 
 InternodeMember::InternodeMember(const Library& library, Handle comm, int rank,
-                                 const std::vector<std::string>& nodes)
+                                 const std::vector<std::string>& nodes, InternodeTerms terms)
     : library_(library),
       comm_(comm),
       rank_(rank),
       node_(nodes[static_cast<std::size_t>(rank)]),
       nodes_(nodes),
       is_node_by_node_(are_node_by_node(nodes_)),
-      ballot_(library, comm) {}
+      ballot_(library, comm, terms.polls),
+      has_threads_(terms.has_threads) {}
+
+InternodeMember::~InternodeMember() = default;
 
 bool InternodeMember::has(Operation operation) const {
   switch (operation) {
@@ -66,17 +72,47 @@ std::unique_ptr<Collectives> InternodeMember::collectives(
       InternodeLink{.transport = std::move(made_), .piece = piece});
 }
 
-void InternodeMember::tell_counts(const std::vector<Count>& mine,
-                                  const std::function<void()>& wait) {
-  if (mine.empty()) return;
-  told_.resize(mine.size() * static_cast<std::size_t>(size()));
-  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
+// MPI's until all have told.
+struct InternodeMember::Telling {
+  std::vector<Count> mine, all;
   Handle request = 0;
-  int flag = 0;
-  library_.real.Iallgather(mine.data(), bytes, library_.byte, told_.data(), bytes, library_.byte,
-                           comm_, &request);
-  while (library_.real.Test(&request, &flag, library_.status_ignore) == kSuccess && flag == 0)
-    wait();
+};
+
+// After an error it is kept until the process ends: nothing says when MPI no longer uses it.
+std::unique_ptr<InternodeMember::Telling> InternodeMember::exchange(
+    const std::vector<Count>& mine, const std::function<void()>& wait) const {
+  auto telling = std::make_unique<Telling>();
+  telling->mine = mine;
+  telling->all.resize(mine.size() * static_cast<std::size_t>(size()));
+  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
+  library_.real.Iallgather(telling->mine.data(), bytes, library_.byte, telling->all.data(), bytes,
+                           library_.byte, comm_, &telling->request);
+  try {
+    for (int is_over = 0;
+         library_.real.Test(&telling->request, &is_over, library_.status_ignore) == kSuccess &&
+         is_over == 0;)
+      wait();
+  } catch (...) {
+    (void)telling.release();
+    throw;
+  }
+  return telling;
+}
+
+Count InternodeMember::tell(const std::vector<Count>& counts, Count number,
+                            const std::function<void()>& wait) {
+  std::vector<Count> mine = counts;
+  if (has_threads_) mine.push_back(number);
+  if (mine.empty()) return number;
+  const auto telling = exchange(mine, wait);
+  told_.clear();
+  for (auto each = telling->all.begin(); each != telling->all.end();) {
+    const auto behind = each + static_cast<std::ptrdiff_t>(counts.size());
+    told_.insert(told_.end(), each, behind);
+    if (has_threads_) number = std::max(number, *behind);
+    each += static_cast<std::ptrdiff_t>(mine.size());
+  }
+  return number;
 }
 
 void InternodeMember::progress() {
@@ -91,7 +127,10 @@ void InternodeMember::tell_others() {
   }
 }
 
-void InternodeMember::free_messages() noexcept {
+void InternodeMember::use(std::unique_ptr<Aside> aside) { aside_ = std::move(aside); }
+
+void InternodeMember::free_communicators() noexcept {
+  if (aside_ != nullptr) aside_->free();
   if (between_ != 0) library_.real.Comm_free(&between_);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,21 +14,23 @@
 namespace polypath::mpi {
 namespace {
 
-// Calls of several nodes that do not block are MPI's: messages go while the ranks are in a call.
+// Persistent calls of several nodes are MPI's: nothing says in which order ranks start them.
 Member* of_one_node(Member* member) {
   return member == nullptr || member->internode() != nullptr ? nullptr : member;
 }
 
 }  // namespace
 
-Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job)
+Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job, bool raises_threads)
     : library_(library),
       open_(std::move(open)),
       gpu_of_(ask),
       job_(std::move(job)),
+      raises_threads_(raises_threads),
       communicators_(library_, [this](Member& member) { end(member); }),
-      blocking_(library_, open_, gpu_of_, turns_, counts_),
+      blocking_(library_, open_, gpu_of_, order_, turns_, counts_),
       nonblocking_(library_, open_, gpu_of_, turns_, counts_),
+      aside_(library_, turns_, blocking_, nonblocking_),
       persistent_(library_, open_, gpu_of_, nonblocking_),
       windows_(
           library_, open_, gpu_of_,
@@ -37,9 +40,9 @@ Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job)
           },
           [this] { go_on(); }) {}
 
-Result Layer::init(bool joins, const std::function<Result()>& make) {
+Result Layer::init(bool joins, int level, const std::function<Result(int level)>& make) {
   job_.enter(joins);
-  const Result result = make();
+  const Result result = make(raises_threads_ ? std::max(level, library_.threads) : level);
   if (result == kSuccess) meet();
   return result;
 }
@@ -60,9 +63,11 @@ void Layer::finalize() noexcept {
 void Layer::end(Member& member) noexcept {
   while (nonblocking_.any() && nonblocking_.is_any_of(member)) go_on();
   persistent_.forget(member);
+  const Aside* const aside = member.internode() != nullptr ? member.internode()->aside() : nullptr;
+  while (aside != nullptr && !aside->is_idle()) go_on();
 }
 
-bool Layer::is_plain_call(Handle comm, const void* send, const void* receive) {
+bool Layer::is_plain_call(Handle comm, const void* send, const void* receive, bool blocks) {
   const auto is_plain = [&](const void* memory) {
     return memory == library_.in_place || is_plain_host_memory(memory);
   };
@@ -73,6 +78,7 @@ bool Layer::is_plain_call(Handle comm, const void* send, const void* receive) {
   if (!communicators_.is_latest(comm, member)) return false;
   if (member == nullptr) return true;
   if (member->internode() == nullptr) return member->announcements().announce_host();
+  if (!blocks) return member->internode()->aside() == nullptr;
   return member->is_out() || member->internode()->ballot().pass_host();
 }
 
@@ -89,7 +95,7 @@ void Layer::go_on() {
   thread_local int waits = 0;
   turns_.go_on();
   if (nonblocking_.any()) nonblocking_.go_on();
-  if (++waits % kSpins != 0) return;
+  if (++waits % kSpins != 0 && !aside_.any()) return;  // a thread of ours needs a processor
   int flag = 0;
   library_.real.Iprobe(library_.any_source, kUnusedTag, library_.world, &flag,
                        library_.status_ignore);
@@ -110,7 +116,9 @@ Result Layer::collective(const Call& call, const RealCall& real) {
 // The host's memory is MPI's at once, unless calls before it have not been begun. This must not
 // wait for other ranks, and so looks at no communicator.
 Result Layer::begin(const Call& call, RealStart start, void* request) {
-  Member* const member = of_one_node(communicators_.member_if_any(call.comm));
+  Member* const member = communicators_.member_if_any(call.comm);
+  if (member != nullptr && member->internode() != nullptr)
+    return begin_among_nodes(call, *member, std::move(start), request);
   Passed mine = blocking_.passed(call, member);
   if (mine.buffers == Buffers::none) mine.buffers = Buffers::host;  // it does not wait to hear more
   const bool is_behind =
@@ -129,6 +137,16 @@ Result Layer::begin(const Call& call, RealStart start, void* request) {
                              .gpu = mine.gpu,
                              .fate = mine.fate},
                             request);
+}
+
+Result Layer::begin_among_nodes(const Call& call, Member& member, RealStart start, void* request) {
+  if (Aside* const aside = member.internode()->aside())
+    return aside_.begin(*aside, call, std::move(start), request);
+  const Passed mine = blocking_.passed(call, &member);
+  if (mine.gpu < 0) return start(call.comm, call.send.memory, call.receive.memory, request);
+  const Fate fate = mine.buffers == Buffers::ours ? Fate::no_thread : mine.fate;
+  return nonblocking_.begin(
+      {.call = call, .start = std::move(start), .gpu = mine.gpu, .fate = fate}, request);
 }
 
 bool Layer::agree(Member& member, const Call& call, const Passed& mine) {

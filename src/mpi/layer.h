@@ -14,6 +14,7 @@
 #include <string>
 
 #include "mpi/blocking_calls.h"
+#include "mpi/calls_aside.h"
 #include "mpi/counts.h"
 #include "mpi/known_communicators.h"
 #include "mpi/node_of_job.h"
@@ -26,19 +27,21 @@ namespace polypath::mpi {
 /// Thread-safe as far as MPI is.
 class Layer {
  public:
-  Layer(Library library, Open open, GpuOf ask, NodeOfJob job);
+  /// `raises_threads`: MPI is to take calls of several threads, whatever the program asks for.
+  Layer(Library library, Open open, GpuOf ask, NodeOfJob job, bool raises_threads);
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  /// MPI is about to be initialised by `make`. `joins`: this process has a driver of GPUs.
-  Result init(bool joins, const std::function<Result()>& make);
+  /// MPI is about to be initialised by `make`, for this level of threads or a higher one. `joins`:
+  /// this process has a driver of GPUs.
+  Result init(bool joins, int level, const std::function<Result(int level)>& make);
   /// MPI is about to end.
   void finalize() noexcept;
   /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
   void note_made(Handle comm);
   /// Tells the other ranks of a call on memory that is the host's without a question, and is quick.
   /// The call is MPI's then; false: it is to be described.
-  [[nodiscard]] bool is_plain_call(Handle comm, const void* send, const void* receive);
+  [[nodiscard]] bool is_plain_call(Handle comm, const void* send, const void* receive, bool blocks);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
   /// The same for a non-blocking call, whose request is to be at `request`.
@@ -52,7 +55,7 @@ class Layer {
   /// The error of a call that is over, once, if its request could not hold it.
   [[nodiscard]] Result take_error() { return nonblocking_.take_error(); }
   /// True if requests of the layer's may be among those that the program waits for.
-  [[nodiscard]] bool has_requests() const { return nonblocking_.any(); }
+  [[nodiscard]] bool has_requests() const { return nonblocking_.any() || aside_.any(); }
   /// For a program that waits: calls go on, and MPI with them.
   void go_on();
 
@@ -66,6 +69,7 @@ class Layer {
   void meet();
   /// Whether all ranks pass memory of GPUs in a call that we have, and have joined.
   [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
+  Result begin_among_nodes(const Call& call, Member& member, RealStart start, void* request);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
   void end(Member& member) noexcept;
 
@@ -73,11 +77,14 @@ class Layer {
   Open open_;
   GpuOf gpu_of_;
   NodeOfJob job_;
+  bool raises_threads_;
   Counts counts_;
   KnownCommunicators communicators_;
+  CallOrder order_;
   Turns turns_;
   BlockingCalls blocking_;
   NonblockingCalls nonblocking_;
+  CallsAside aside_;
   PersistentCalls persistent_;
   Windows windows_;
 };

@@ -113,14 +113,16 @@ void Member::join(const Call& call, int gpu, const Open& open) {
   go_on_together(*joined, gpu, problem);
 }
 
-void Member::meet_nodes(const Call& call, int gpu, const Open& open,
+void Member::join_nodes(const Call& call, int gpu, const Open& open,
                         const std::function<void()>& wait) {
-  if (working_ == nullptr && !is_out_) {
-    const std::string problem = try_to_make(call, open);
-    const bool have_all = place_.internode->ballot().all_say(owned_ != nullptr, wait);
-    go_on_together(have_all, gpu, problem);
-  }
-  if (!is_out_) place_.internode->tell_counts(counts_to_tell(library_, call, seat()), wait);
+  if (working_ != nullptr || is_out_) return;
+  const std::string problem = try_to_make(call, open);
+  const bool have_all = place_.internode->ballot().all_say(owned_ != nullptr, wait);
+  go_on_together(have_all, gpu, problem);
+}
+
+Count Member::tell_nodes(const Call& call, Count number, const std::function<void()>& wait) {
+  return place_.internode->tell(counts_to_tell(library_, call, seat()), number, wait);
 }
 
 std::optional<EventHandle> Member::mark_default_stream() {

@@ -118,11 +118,29 @@ def test_large_calls_are_right(nodes: Nodes, collectives: Path) -> None:
     assert_right(outcome, "40")
 
 
-@pytest.mark.parametrize("memory", ["device", "mixed", "host"])
-def test_calls_that_do_not_block_are_right(nodes: Nodes, collectives: Path, memory: str) -> None:
-    outcome = nodes.pairs(collectives, "6", "40", memory, "3000", "4")
+@pytest.mark.parametrize("threads", ["0", "1"])
+@pytest.mark.parametrize("memory", ["device", "mixed", "sides", "host"])
+def test_calls_that_do_not_block_are_right(
+    nodes: Nodes, collectives: Path, memory: str, threads: str
+) -> None:
+    outcome = nodes.pairs(
+        collectives, "6", "40", memory, "3000", "4", POLYPATH_MPI_THREADS=threads
+    )
 
     assert_right(outcome, "40")
+
+
+def test_calls_that_do_not_block_are_of_polypath_if_mpi_has_threads(
+    nodes: Nodes, collectives: Path
+) -> None:
+    outcome = nodes.pairs(
+        collectives, "5", "200", "device", "3000", "4", POLYPATH_MPI_THREADS="1"
+    )
+
+    assert_right(outcome, "200")
+    for operation in OURS:
+        assert outcome.mpi_calls(operation, "Polypath") > 0, operation + outcome.errors
+    assert "MPI_THREAD_MULTIPLE" not in outcome.errors
 
 
 def test_ranks_that_take_turns_on_the_nodes_have_what_needs_no_order(

@@ -52,7 +52,7 @@ Result call(Handle comm, const Make& make, const Real& real, const void* send, v
     const MpiCall here;
     if (here.layer == nullptr) return real(here.real, comm, send, receive, request...);
     const mpi::Library& library = here.layer->library();
-    if (here.layer->is_plain_call(library.handle(comm), send, receive))
+    if (here.layer->is_plain_call(library.handle(comm), send, receive, sizeof...(Request) == 0))
       return real(here.real, comm, send, receive, request...);
     int is_inter = 0;  // then counts are of the other group
     library.real.Comm_test_inter(library.handle(comm), &is_inter);
