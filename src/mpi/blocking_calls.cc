@@ -73,7 +73,7 @@ Passed BlockingCalls::passed(const Call& call, const Member* member) const {
 }
 
 Result BlockingCalls::make(const Call& call, Member* member, const RealCall& real, const Wait& wait,
-                           std::unique_ptr<Mark> mark) const {
+                           std::unique_ptr<Mark> mark) {
   Passed mine = passed(call, member);
   if (member != nullptr && make_if_ours(call, *member, mine, wait, std::move(mark)))
     return kSuccess;
@@ -82,7 +82,7 @@ Result BlockingCalls::make(const Call& call, Member* member, const RealCall& rea
 }
 
 bool BlockingCalls::make_if_ours(const Call& call, Member& member, Passed& mine, const Wait& wait,
-                                 std::unique_ptr<Mark> mark) const {
+                                 std::unique_ptr<Mark> mark) {
   try {
     std::optional<CallOrder::Place> place;
     if (!agree(call, member, mine, place, wait)) return false;
@@ -103,7 +103,7 @@ bool BlockingCalls::make_if_ours(const Call& call, Member& member, Passed& mine,
 }
 
 bool BlockingCalls::agree(const Call& call, Member& member, Passed& mine,
-                          std::optional<CallOrder::Place>& place, const Wait& wait) const {
+                          std::optional<CallOrder::Place>& place, const Wait& wait) {
   if (member.internode() != nullptr) return agree_among_nodes(call, member, mine, place, wait);
   if (is_asked(mine.buffers)) return true;
   member.announcements().make_room(wait);
@@ -114,8 +114,7 @@ bool BlockingCalls::agree(const Call& call, Member& member, Passed& mine,
 // Ranks do not announce memory of the host in the node. Those that have no part in a call of ours
 // find that at the same call.
 bool BlockingCalls::agree_among_nodes(const Call& call, Member& member, Passed& mine,
-                                      std::optional<CallOrder::Place>& place,
-                                      const Wait& wait) const {
+                                      std::optional<CallOrder::Place>& place, const Wait& wait) {
   if (!member.is_out()) {
     InternodeMember& nodes = *member.internode();
     const auto verdict = nodes.ballot().decide(mine.buffers, heeding_failures(nodes, wait));
@@ -129,8 +128,8 @@ bool BlockingCalls::agree_among_nodes(const Call& call, Member& member, Passed& 
 }
 
 void BlockingCalls::await_place(const Call& call, Member& member,
-                                std::optional<CallOrder::Place>& place, const Wait& wait) const {
-  if (member.internode()->has_threads()) place.emplace(order_, rank_of_process(library_));
+                                std::optional<CallOrder::Place>& place, const Wait& wait) {
+  if (member.internode()->numbers().has_places()) place.emplace(order_, rank_of_process(library_));
   const Count number = member.tell_nodes(call, place ? place->number() : 0, wait);
   if (!place) return;
   place->settle(number);

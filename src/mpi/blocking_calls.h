@@ -4,7 +4,6 @@
 //   what does this rank pass? ─▶ what do the others? ─▶ all of them memory of GPUs, in a call that
 //   we have: OwnCall           ─▶ else MPI's, with copies in the host
 
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "mpi/counts.h"
 #include "mpi/own_call.h"
 #include "mpi/staging.h"
+#include "mpi/wait.h"
 
 namespace polypath::mpi {
 
@@ -39,21 +39,13 @@ struct Passed {
   Fate fate = Fate::mixed;
 };
 
-/// Called while other ranks are waited for. An exception of its own ends the call.
-using Wait = std::function<void()>;
-
 /// Thread-safe; calls of a communicator are made by one thread at a time.
 class BlockingCalls {
  public:
   /// All must outlive it.
-  BlockingCalls(const Library& library, const Open& open, GpuOf gpu_of, CallOrder& order,
-                Turns& turns, Counts& counts)
-      : library_(library),
-        open_(open),
-        gpu_of_(gpu_of),
-        order_(order),
-        turns_(turns),
-        counts_(counts) {}
+  BlockingCalls(const Library& library, const Open& open, GpuOf gpu_of, Turns& turns,
+                Counts& counts)
+      : library_(library), open_(open), gpu_of_(gpu_of), turns_(turns), counts_(counts) {}
 
   /// Without a member calls are MPI's.
   [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
@@ -61,30 +53,29 @@ class BlockingCalls {
   /// that, else behind what is there now. Errors: why a call of ours has failed, at this rank or at
   /// another one, which all ranks are told; those of HostCopies.
   Result make(const Call& call, Member* member, const RealCall& real, const Wait& wait,
-              std::unique_ptr<Mark> mark = nullptr) const;
+              std::unique_ptr<Mark> mark = nullptr);
 
  private:
   [[nodiscard]] std::optional<int> gpu_that_has(const Side& side) const;
   /// Whether the other ranks may find, too, that the call is ours. Among nodes: whether they do,
   /// and it may be begun.
   [[nodiscard]] bool agree(const Call& call, Member& member, Passed& mine,
-                           std::optional<CallOrder::Place>& place, const Wait& wait) const;
+                           std::optional<CallOrder::Place>& place, const Wait& wait);
   [[nodiscard]] bool agree_among_nodes(const Call& call, Member& member, Passed& mine,
-                                       std::optional<CallOrder::Place>& place,
-                                       const Wait& wait) const;
+                                       std::optional<CallOrder::Place>& place, const Wait& wait);
   void await_place(const Call& call, Member& member, std::optional<CallOrder::Place>& place,
-                   const Wait& wait) const;
+                   const Wait& wait);
   /// Makes the call if it is ours, which all ranks find alike.
   [[nodiscard]] bool make_if_ours(const Call& call, Member& member, Passed& mine, const Wait& wait,
-                                  std::unique_ptr<Mark> mark) const;
+                                  std::unique_ptr<Mark> mark);
   [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real) const;
 
   const Library& library_;
   const Open& open_;
   GpuOf gpu_of_;
-  CallOrder& order_;
   Turns& turns_;
   Counts& counts_;
+  CallOrder order_;
 };
 
 }  // namespace polypath::mpi

@@ -84,7 +84,7 @@ Result CallsAside::begin(Aside& aside, Call call, RealStart start, void* request
   return kSuccess;
 }
 
-void CallsAside::make(Queued& queued) const {
+void CallsAside::make(Queued& queued) {
   const auto in_mpi = [&](const void* send, void* receive) {
     return make_in_mpi(queued, send, receive);
   };

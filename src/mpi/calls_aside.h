@@ -19,7 +19,7 @@ namespace polypath::mpi {
 class CallsAside {
  public:
   /// All must outlive it.
-  CallsAside(const Library& library, Turns& turns, const BlockingCalls& blocking,
+  CallsAside(const Library& library, Turns& turns, BlockingCalls& blocking,
              NonblockingCalls& nonblocking)
       : library_(library), turns_(turns), blocking_(blocking), nonblocking_(nonblocking) {}
 
@@ -31,12 +31,12 @@ class CallsAside {
  private:
   struct Queued;
 
-  void make(Queued& call) const;
+  void make(Queued& call);
   [[nodiscard]] Result make_in_mpi(const Queued& call, const void* send, void* receive) const;
 
   const Library& library_;
   Turns& turns_;
-  const BlockingCalls& blocking_;
+  BlockingCalls& blocking_;
   NonblockingCalls& nonblocking_;
   std::atomic<int> count_ = 0;
 };

@@ -2,8 +2,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <utility>
 
 #include "collective/internode/internode_collectives.h"
@@ -35,7 +33,7 @@ InternodeMember::InternodeMember(const Library& library, Handle comm, int rank,
       nodes_(nodes),
       is_node_by_node_(are_node_by_node(nodes_)),
       ballot_(library, comm, terms.polls),
-      has_threads_(terms.has_threads) {}
+      numbers_(library, comm, size(), terms.has_threads) {}
 
 InternodeMember::~InternodeMember() = default;
 
@@ -70,49 +68,6 @@ std::unique_ptr<Collectives> InternodeMember::collectives(
   return std::make_unique<InternodeCollectives>(
       around.driver, around.machine, settings, gpu, std::move(communicator),
       InternodeLink{.transport = std::move(made_), .piece = piece});
-}
-
-// MPI's until all have told.
-struct InternodeMember::Telling {
-  std::vector<Count> mine, all;
-  Handle request = 0;
-};
-
-// After an error it is kept until the process ends: nothing says when MPI no longer uses it.
-std::unique_ptr<InternodeMember::Telling> InternodeMember::exchange(
-    const std::vector<Count>& mine, const std::function<void()>& wait) const {
-  auto telling = std::make_unique<Telling>();
-  telling->mine = mine;
-  telling->all.resize(mine.size() * static_cast<std::size_t>(size()));
-  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
-  library_.real.Iallgather(telling->mine.data(), bytes, library_.byte, telling->all.data(), bytes,
-                           library_.byte, comm_, &telling->request);
-  try {
-    for (int is_over = 0;
-         library_.real.Test(&telling->request, &is_over, library_.status_ignore) == kSuccess &&
-         is_over == 0;)
-      wait();
-  } catch (...) {
-    (void)telling.release();
-    throw;
-  }
-  return telling;
-}
-
-Count InternodeMember::tell(const std::vector<Count>& counts, Count number,
-                            const std::function<void()>& wait) {
-  std::vector<Count> mine = counts;
-  if (has_threads_) mine.push_back(number);
-  if (mine.empty()) return number;
-  const auto telling = exchange(mine, wait);
-  told_.clear();
-  for (auto each = telling->all.begin(); each != telling->all.end();) {
-    const auto behind = each + static_cast<std::ptrdiff_t>(counts.size());
-    told_.insert(told_.end(), each, behind);
-    if (has_threads_) number = std::max(number, *behind);
-    each += static_cast<std::ptrdiff_t>(mine.size());
-  }
-  return number;
 }
 
 void InternodeMember::progress() {

@@ -2,7 +2,6 @@
 // What a member has besides if its communicator has ranks on several nodes: the ranks agree on
 // calls by a ballot, and have messages of MPI's between the nodes.
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "communicator/bootstrap/nodes.h"
 #include "mpi/ballot.h"
 #include "mpi/call.h"
+#include "mpi/call_numbers.h"
 #include "mpi/mpi_transport.h"
 
 namespace polypath::mpi {
@@ -47,12 +47,7 @@ class InternodeMember {
   [[nodiscard]] std::unique_ptr<Collectives> collectives(
       const RanksMachine& around, const Settings& settings, PlaceId gpu,
       std::unique_ptr<Communicator> communicator);
-  [[nodiscard]] bool has_threads() const { return has_threads_; }
-  /// All ranks tell all others their counts of a call that is ours, and a number, if it
-  /// has_threads(). Returns the largest number. While others are waited for, `wait` is called.
-  Count tell(const std::vector<Count>& counts, Count number, const std::function<void()>& wait);
-  /// Those of the latest call, one rank's after another's.
-  [[nodiscard]] const std::vector<Count>& told_counts() const { return told_; }
+  [[nodiscard]] CallNumbers& numbers() { return numbers_; }
   /// Messages go on. Calls MPI.
   void progress();
   /// What keeps a rank of another node from doing its part, as far as it has told this one.
@@ -72,9 +67,6 @@ class InternodeMember {
   void free_communicators() noexcept;
 
  private:
-  struct Telling;
-  [[nodiscard]] std::unique_ptr<Telling> exchange(const std::vector<Count>& mine,
-                                                  const std::function<void()>& wait) const;
   /// All nodes have equally many.
   [[nodiscard]] int size() const {
     return nodes_.count() * static_cast<int>(nodes_.ranks_on(0).size());
@@ -87,8 +79,7 @@ class InternodeMember {
   Nodes nodes_;
   bool is_node_by_node_;
   Ballot ballot_;
-  bool has_threads_;
-  std::vector<Count> told_;
+  CallNumbers numbers_;
   Handle between_ = 0;  ///< the messages' communicator
   std::unique_ptr<MpiTransport> made_;
   MpiTransport* messages_ = nullptr;  ///< handed on to the collectives

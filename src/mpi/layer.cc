@@ -24,23 +24,22 @@ Member* of_one_node(Member* member) {
 Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job, bool raises_threads)
     : library_(library),
       open_(std::move(open)),
-      gpu_of_(ask),
       job_(std::move(job)),
       raises_threads_(raises_threads),
       communicators_(library_, [this](Member& member) { end(member); }),
-      blocking_(library_, open_, gpu_of_, order_, turns_, counts_),
-      nonblocking_(library_, open_, gpu_of_, turns_, counts_),
+      blocking_(library_, open_, ask, turns_, counts_),
+      nonblocking_(library_, open_, ask, turns_, counts_),
       aside_(library_, turns_, blocking_, nonblocking_),
-      persistent_(library_, open_, gpu_of_, nonblocking_),
+      persistent_(library_, open_, ask, nonblocking_),
       windows_(
-          library_, open_, gpu_of_,
+          library_, open_, ask,
           [this](Handle comm) {
             const Member* const member = communicators_.member_of(comm);
             return member != nullptr && member->internode() == nullptr;
           },
           [this] { go_on(); }) {}
 
-Result Layer::init(bool joins, int level, const std::function<Result(int level)>& make) {
+Result Layer::init(bool joins, int level, const Make& make) {
   job_.enter(joins);
   const Result result = make(raises_threads_ ? std::max(level, library_.threads) : level);
   if (result == kSuccess) meet();

@@ -32,9 +32,10 @@ class Layer {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
+  using Make = std::function<Result(int level)>;
   /// MPI is about to be initialised by `make`, for this level of threads or a higher one. `joins`:
   /// this process has a driver of GPUs.
-  Result init(bool joins, int level, const std::function<Result(int level)>& make);
+  Result init(bool joins, int level, const Make& make);
   /// MPI is about to end.
   void finalize() noexcept;
   /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
@@ -75,12 +76,10 @@ class Layer {
 
   Library library_;
   Open open_;
-  GpuOf gpu_of_;
   NodeOfJob job_;
   bool raises_threads_;
   Counts counts_;
   KnownCommunicators communicators_;
-  CallOrder order_;
   Turns turns_;
   BlockingCalls blocking_;
   NonblockingCalls nonblocking_;
