@@ -5,7 +5,7 @@
 //   the program's call ─▶ queued ─▶ the thread makes it as a program makes a call that blocks
 //                                     ─▶ its request is completed
 //
-// A call of ours goes on only where somebody sees to its messages. The program may wait for its GPU
+// A call of ours goes on only where its messages are seen to. The program may wait for its GPU
 // meanwhile, or in any function of MPI's, until the call is over: so it cannot be the program, and
 // MPI must take calls of several threads.
 //

@@ -12,15 +12,6 @@
 #include "core/plain_memory.h"
 
 namespace polypath::mpi {
-namespace {
-
-// Persistent calls of several nodes are MPI's: nothing says in which order ranks start them.
-Member* of_one_node(Member* member) {
-  return member == nullptr || member->internode() != nullptr ? nullptr : member;
-}
-
-}  // namespace
-
 Layer::Layer(Library library, Open open, GpuOf ask, NodeOfJob job, bool raises_threads)
     : library_(library),
       open_(std::move(open)),
@@ -164,12 +155,15 @@ bool Layer::agree(Member& member, const Call& call, const Passed& mine) {
   return turn.state == Turn::State::ours;
 }
 
-// To make a call may take as long as other ranks do; to start it must not.
+// To make a call may take as long as other ranks do; to start it must not. Calls of several nodes
+// are MPI's: nothing says in which order ranks start them.
 Result Layer::make_persistent(const Call& call, const RealStart& start, void* request) {
-  Member* const member = of_one_node(communicators_.member_of(call.comm));
-  const Passed mine = blocking_.passed(call, member);
+  Member* const member = communicators_.member_of(call.comm);
+  const bool is_in_node = member != nullptr && member->internode() == nullptr;
+  Passed mine = blocking_.passed(call, member);
+  if (!is_in_node && mine.buffers == Buffers::ours) mine.fate = Fate::among_nodes;
   try {
-    if (member != nullptr && agree(*member, call, mine) &&
+    if (is_in_node && agree(*member, call, mine) &&
         persistent_.make_ours(*job_.arena(), *member, member->seat(), call, mine.gpu, request))
       return kSuccess;
     if (mine.gpu < 0 || library_.takes_gpu_memory())
