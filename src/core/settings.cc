@@ -177,6 +177,10 @@ std::vector<Entry> entries_of_lanes() {
       flag("POLYPATH_MPI_NODES", &Settings::mpi_nodes,
            "1 = all ranks of an MPI job are under Polypath, on all of its computers: they exchange "
            "messages when MPI begins, and make collectives together"),
+      flag("POLYPATH_MPI_THREADS", &Settings::mpi_threads,
+           "1 = under 'polypath run', MPI is initialised for several threads (MPI_THREAD_MULTIPLE) "
+           "even if the program does not ask for that: calls that do not block need it on several "
+           "computers"),
       flag("POLYPATH_NCCL", &Settings::nccl,
            "0 = under 'polypath run', all calls of NCCL are NCCL's"),
       flag("POLYPATH_NCCL_NODES", &Settings::nccl_nodes,

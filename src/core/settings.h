@@ -27,6 +27,7 @@ struct Settings {
   int collective_multiprocessors = 0;  ///< POLYPATH_COLLECTIVE_MULTIPROCESSORS
   bool mpi = true;                     ///< POLYPATH_MPI
   bool mpi_nodes = false;              ///< POLYPATH_MPI_NODES
+  bool mpi_threads = false;            ///< POLYPATH_MPI_THREADS
   bool nccl = true;                    ///< POLYPATH_NCCL
   bool nccl_nodes = false;             ///< POLYPATH_NCCL_NODES
   Bytes nccl_measured = 1_GiB;         ///< POLYPATH_NCCL_MEASURED

@@ -184,6 +184,7 @@ using Count = std::int64_t;
   X(Comm_set_attr, Handle, int, void*)                                      \
   X(Comm_get_attr, Handle, int, void*, int*)                                \
   X(Comm_call_errhandler, Handle, int)                                      \
+  X(Query_thread, int*)                                                     \
   X(Iprobe, int, int, Handle, int*, void*)                                  \
   X(Recv_init, void*, int, Handle, int, int, Handle, void*)                 \
   X(Isend, const void*, int, Handle, int, int, Handle, void*)               \

@@ -1,6 +1,7 @@
 #include "mpi/ballot.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 
 namespace polypath::mpi {
@@ -11,6 +12,7 @@ constexpr std::uint64_t kMostCallsBetweenPolls = 256;
 }  // namespace
 
 Ballot::~Ballot() {
+  votes_.splice(votes_.end(), polled_);
   for (Vote& vote : votes_)
     while (!is_over(vote)) {
     }
@@ -41,15 +43,42 @@ bool Ballot::all_say(bool mine, const std::function<void()>& wait) {
   return vote.least != 0;
 }
 
-void Ballot::poll(const std::function<void()>& wait) {
-  is_asking_ = all_say(has_passed_, wait);
+void Ballot::begin_poll() {
+  begin(has_passed_);
+  polled_.splice(polled_.end(), votes_, std::prev(votes_.end()));
   has_passed_ = false;
   poll_ = next_ + std::min(next_, kMostCallsBetweenPolls);
+}
+
+void Ballot::poll(const std::function<void()>& wait) {
+  if (polls_ == Polls::at_once) begin_poll();
+  for (; !polled_.empty(); polled_.pop_front()) {
+    while (!is_over(polled_.front())) wait();
+    is_asking_ = polled_.front().least != 0;
+  }
+  if (polls_ == Polls::from_the_next_on) begin_poll();
+}
+
+void Ballot::note(Buffers mine) {
+  ++next_;
+  has_passed_ = has_passed_ || mine == Buffers::ours || mine == Buffers::device;
+}
+
+bool Ballot::pass_at_once(Buffers mine) {
+  if (next_ == poll_) {
+    if (std::any_of(polled_.begin(), polled_.end(), [&](Vote& each) { return !is_over(each); }))
+      return false;
+    poll([] {});
+  }
+  note(mine);
+  if (is_asking_) (void)begin(false);
+  return true;
 }
 
 // Votes that are not over are kept until the process ends: nothing says when MPI no longer uses
 // them.
 void Ballot::abandon() {
+  votes_.splice(votes_.end(), polled_);
   std::erase_if(votes_, [this](Vote& vote) { return is_over(vote); });
   static std::mutex mutex;
   static auto& kept = *new std::list<Vote>;
@@ -59,8 +88,7 @@ void Ballot::abandon() {
 
 Ballot::Verdict Ballot::decide(Buffers mine, const std::function<void()>& wait) {
   if (next_ == poll_) poll(wait);
-  ++next_;
-  has_passed_ = has_passed_ || mine == Buffers::ours || mine == Buffers::device;
+  note(mine);
   if (!is_asking_) return Verdict::quiet;
   if (is_asked(mine)) return all_say(true, wait) ? Verdict::ours : Verdict::mpis;
   (void)begin(false);

@@ -10,6 +10,9 @@
 // A poll decides which of the two it is until the next one, 256 calls later at most: asking, if all
 // ranks have passed memory of GPUs since the last poll. All wait for it. So programs whose calls
 // are on memory of the host pay for the first calls, and then for one reduction in 256 calls.
+//
+// Where calls must not wait, a poll holds from the next one on: its result is there by then, unless
+// ranks are as many calls apart.
 
 #include <cstdint>
 #include <functional>
@@ -24,9 +27,12 @@ namespace polypath::mpi {
 class Ballot {
  public:
   enum class Verdict { ours, mpis, quiet };
+  /// From which one on a poll holds.
+  enum class Polls { at_once, from_the_next_on };
 
   /// The library must outlive it, and the communicator too.
-  Ballot(const Library& library, Handle comm) : library_(library), comm_(comm) {}
+  Ballot(const Library& library, Handle comm, Polls polls = Polls::at_once)
+      : library_(library), comm_(comm), polls_(polls) {}
   Ballot(const Ballot&) = delete;
   Ballot& operator=(const Ballot&) = delete;
   /// Waits for this rank's votes, which the others' follow unless they are abandoned.
@@ -38,6 +44,9 @@ class Ballot {
     ++next_;
     return true;
   }
+  /// A call that is MPI's in any case, with memory of the host or a GPU's, and must not wait; false
+  /// if decide() has to be asked: a poll is not over.
+  [[nodiscard]] bool pass_at_once(Buffers mine);
   /// The next call. While other ranks are waited for, `wait` is called.
   [[nodiscard]] Verdict decide(Buffers mine, const std::function<void()>& wait);
   /// Whether all ranks say so, which all ask at the same place; waits for them.
@@ -53,15 +62,20 @@ class Ballot {
   };
 
   void poll(const std::function<void()>& wait);
+  void begin_poll();
+  /// Counts the call.
+  void note(Buffers mine);
   Vote& begin(bool mine);
   [[nodiscard]] bool is_over(Vote& vote) const;
 
   const Library& library_;
   Handle comm_;
+  Polls polls_;
   std::uint64_t next_ = 0, poll_ = 8;
   bool is_asking_ = true;
   bool has_passed_ = false;  ///< memory of GPUs since the last poll
   std::list<Vote> votes_;    ///< not known to be over, the oldest first
+  std::list<Vote> polled_;   ///< one, if a poll is to hold from the next one on
 };
 
 }  // namespace polypath::mpi

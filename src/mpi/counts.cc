@@ -16,7 +16,8 @@ const char* reason_of(Fate fate) {
       "memory of another GPU than in earlier calls",
       "the ranks are not all under Polypath, with a GPU each, as many on each computer",
       "Polypath has no such call among several computers",
-      "not all ranks passed memory of GPUs before; those of several computers ask again later"};
+      "not all ranks passed memory of GPUs before; those of several computers ask again later",
+      "MPI_THREAD_MULTIPLE is not there, which calls that do not block need among computers"};
   return kReasons[static_cast<std::size_t>(fate)];
 }
 

@@ -19,8 +19,9 @@ enum class Fate {
   communicator,  ///< the communicator is none that we serve
   among_nodes,   ///< we have no such call if the ranks are on several nodes
   quiet,         ///< of several nodes, whose ranks do not ask each other for a while
+  no_thread,     ///< it does not block, is of several nodes, and no thread of ours may call MPI
 };
-inline constexpr int kFates = 7;
+inline constexpr int kFates = 8;
 
 struct CountedCalls {
   Operation operation = Operation::all_reduce;

@@ -9,6 +9,7 @@
 #include "communicator/bootstrap/deadline.h"
 #include "communicator/transport/rounds_over_transport.h"
 #include "core/error.h"
+#include "mpi/aside.h"
 
 namespace polypath::mpi {
 namespace {
@@ -24,14 +25,17 @@ bool are_node_by_node(const Nodes& nodes) {
 }  // namespace
 
 InternodeMember::InternodeMember(const Library& library, Handle comm, int rank,
-                                 const std::vector<std::string>& nodes)
+                                 const std::vector<std::string>& nodes, InternodeTerms terms)
     : library_(library),
       comm_(comm),
       rank_(rank),
       node_(nodes[static_cast<std::size_t>(rank)]),
       nodes_(nodes),
       is_node_by_node_(are_node_by_node(nodes_)),
-      ballot_(library, comm) {}
+      ballot_(library, comm, terms.polls),
+      numbers_(library, comm, size(), terms.has_threads) {}
+
+InternodeMember::~InternodeMember() = default;
 
 bool InternodeMember::has(Operation operation) const {
   switch (operation) {
@@ -66,19 +70,6 @@ std::unique_ptr<Collectives> InternodeMember::collectives(
       InternodeLink{.transport = std::move(made_), .piece = piece});
 }
 
-void InternodeMember::tell_counts(const std::vector<Count>& mine,
-                                  const std::function<void()>& wait) {
-  if (mine.empty()) return;
-  told_.resize(mine.size() * static_cast<std::size_t>(size()));
-  const int bytes = static_cast<int>(mine.size() * sizeof(Count));
-  Handle request = 0;
-  int flag = 0;
-  library_.real.Iallgather(mine.data(), bytes, library_.byte, told_.data(), bytes, library_.byte,
-                           comm_, &request);
-  while (library_.real.Test(&request, &flag, library_.status_ignore) == kSuccess && flag == 0)
-    wait();
-}
-
 void InternodeMember::progress() {
   if (messages_ != nullptr) messages_->progress();
 }
@@ -91,7 +82,10 @@ void InternodeMember::tell_others() {
   }
 }
 
-void InternodeMember::free_messages() noexcept {
+void InternodeMember::use(std::unique_ptr<Aside> aside) { aside_ = std::move(aside); }
+
+void InternodeMember::free_communicators() noexcept {
+  if (aside_ != nullptr) aside_->free();
   if (between_ != 0) library_.real.Comm_free(&between_);
 }
 

@@ -2,7 +2,6 @@
 // What a member has besides if its communicator has ranks on several nodes: the ranks agree on
 // calls by a ballot, and have messages of MPI's between the nodes.
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,18 +12,29 @@
 #include "communicator/bootstrap/nodes.h"
 #include "mpi/ballot.h"
 #include "mpi/call.h"
+#include "mpi/call_numbers.h"
 #include "mpi/mpi_transport.h"
 
 namespace polypath::mpi {
+
+class Aside;
+
+/// How the calls of a communicator of several nodes are made.
+struct InternodeTerms {
+  Ballot::Polls polls = Ballot::Polls::at_once;
+  /// Threads of its processes, at all ranks, may make calls of several communicators at a time.
+  bool has_threads = false;
+};
 
 /// Functions that call MPI are for threads that are in a call of the program's.
 class InternodeMember {
  public:
   /// `nodes[r]` is the node of rank r, in a text that other nodes do not have.
   InternodeMember(const Library& library, Handle comm, int rank,
-                  const std::vector<std::string>& nodes);
+                  const std::vector<std::string>& nodes, InternodeTerms terms);
   InternodeMember(const InternodeMember&) = delete;
   InternodeMember& operator=(const InternodeMember&) = delete;
+  ~InternodeMember();
 
   [[nodiscard]] Ballot& ballot() { return ballot_; }
   [[nodiscard]] const Nodes& nodes() const { return nodes_; }
@@ -37,11 +47,7 @@ class InternodeMember {
   [[nodiscard]] std::unique_ptr<Collectives> collectives(
       const RanksMachine& around, const Settings& settings, PlaceId gpu,
       std::unique_ptr<Communicator> communicator);
-  /// All ranks tell all others their counts of a call that is ours. While others are waited for,
-  /// `wait` is called.
-  void tell_counts(const std::vector<Count>& mine, const std::function<void()>& wait);
-  /// Those of the latest call, one rank's after another's.
-  [[nodiscard]] const std::vector<Count>& told_counts() const { return told_; }
+  [[nodiscard]] CallNumbers& numbers() { return numbers_; }
   /// Messages go on. Calls MPI.
   void progress();
   /// What keeps a rank of another node from doing its part, as far as it has told this one.
@@ -54,8 +60,11 @@ class InternodeMember {
   [[nodiscard]] bool is_busy() const { return messages_ != nullptr && messages_->is_busy(); }
   /// There are no collectives: the ranks could not all make theirs.
   void give_up() noexcept { messages_ = nullptr, made_.reset(); }
-  /// The program frees its communicator, at all ranks.
-  void free_messages() noexcept;
+  /// Where calls that do not block are made; null: MPI makes them.
+  [[nodiscard]] Aside* aside() const { return aside_.get(); }
+  void use(std::unique_ptr<Aside> aside);
+  /// The program frees its communicator, at all ranks. Calls MPI.
+  void free_communicators() noexcept;
 
  private:
   /// All nodes have equally many.
@@ -70,10 +79,11 @@ class InternodeMember {
   Nodes nodes_;
   bool is_node_by_node_;
   Ballot ballot_;
-  std::vector<Count> told_;
+  CallNumbers numbers_;
   Handle between_ = 0;  ///< the messages' communicator
   std::unique_ptr<MpiTransport> made_;
   MpiTransport* messages_ = nullptr;  ///< handed on to the collectives
+  std::unique_ptr<Aside> aside_;
 };
 
 }  // namespace polypath::mpi

@@ -8,6 +8,7 @@
 
 #include "communicator/bootstrap/ranks.h"
 #include "core/hash.h"
+#include "mpi/aside.h"
 
 namespace polypath::mpi {
 namespace {
@@ -63,7 +64,7 @@ void KnownCommunicators::forget(Seen* seen) noexcept {
   ++freed_;
   if (seen->member != nullptr) {
     ends_(*seen->member);
-    if (seen->member->internode() != nullptr) seen->member->internode()->free_messages();
+    if (seen->member->internode() != nullptr) seen->member->internode()->free_communicators();
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -123,7 +124,11 @@ std::unique_ptr<KnownCommunicators::Seen> KnownCommunicators::look_at(Handle com
   if (nodes.size() != static_cast<std::size_t>(seat.size)) return made;
   const bool is_one = std::all_of(nodes.begin(), nodes.end(),
                                   [&](const std::string& node) { return node == nodes.front(); });
-  made->member = is_one ? invite(comm, seat) : invite_nodes(comm, seat, nodes);
+  const bool has_threads = !is_one && have_all_threads(comm);
+  made->member =
+      is_one ? invite(comm, seat) : invite_nodes(comm, seat, nodes, {.has_threads = has_threads});
+  if (has_threads && made->member != nullptr)
+    made->member->internode()->use(make_aside(comm, seat, nodes));
   return made;
 }
 
@@ -139,8 +144,9 @@ std::unique_ptr<Member> KnownCommunicators::invite(Handle comm, Seat seat) {
 
 // Each node has a block of its own, or none is used.
 std::unique_ptr<Member> KnownCommunicators::invite_nodes(Handle comm, Seat seat,
-                                                         const std::vector<std::string>& names) {
-  auto internode = std::make_unique<InternodeMember>(library_, comm, seat.rank, names);
+                                                         const std::vector<std::string>& names,
+                                                         InternodeTerms terms) {
+  auto internode = std::make_unique<InternodeMember>(library_, comm, seat.rank, names, terms);
   const Nodes& nodes = internode->nodes();
   const std::vector<int>& beside = nodes.ranks_on(nodes.of(seat.rank));
   for (int node = 0; node < nodes.count(); ++node)
@@ -158,6 +164,26 @@ std::unique_ptr<Member> KnownCommunicators::invite_nodes(Handle comm, Seat seat,
   const Invitation invitation{.block = all[static_cast<std::size_t>(beside.front())]};
   MemberPlace place{.seat = seat, .in_node = in_node, .internode = std::move(internode)};
   return std::make_unique<Member>(library_, std::move(place), *arena_, streams_, invitation);
+}
+
+// MPI may have been initialised for other levels of threads at some ranks.
+bool KnownCommunicators::have_all_threads(Handle comm) const {
+  int mine = library_.has_threads() ? 1 : 0, least = 0;
+  library_.real.Allreduce(&mine, &least, 1, library_.integer, library_.minimum, comm);
+  return least != 0;
+}
+
+// All ranks make it, or none.
+std::unique_ptr<Aside> KnownCommunicators::make_aside(Handle comm, Seat seat,
+                                                      const std::vector<std::string>& nodes) {
+  Handle made = 0;
+  if (library_.real.Comm_split(comm, 0, seat.rank, &made) != kSuccess) return nullptr;
+  const Handle own = library_.handle(made);
+  auto member = invite_nodes(own, seat, nodes,
+                             {.polls = Ballot::Polls::from_the_next_on, .has_threads = true});
+  if (member != nullptr) return std::make_unique<Aside>(library_, own, std::move(member));
+  library_.real.Comm_free(&made);
+  return nullptr;
 }
 
 // Processes that were started later have a world of their own.

@@ -56,7 +56,11 @@ class KnownCommunicators {
   [[nodiscard]] std::vector<int> ranks_in_job(Handle comm, int size) const;
   [[nodiscard]] std::unique_ptr<Member> invite(Handle comm, Seat seat);
   [[nodiscard]] std::unique_ptr<Member> invite_nodes(Handle comm, Seat seat,
-                                                     const std::vector<std::string>& nodes);
+                                                     const std::vector<std::string>& nodes,
+                                                     InternodeTerms terms);
+  [[nodiscard]] bool have_all_threads(Handle comm) const;
+  [[nodiscard]] std::unique_ptr<Aside> make_aside(Handle comm, Seat seat,
+                                                  const std::vector<std::string>& nodes);
   [[nodiscard]] std::unique_ptr<Member> take_any_member();
   void forget(Seen* seen) noexcept;
   static Result forget_attribute(Handle comm, int keyval, void* value, void* self);

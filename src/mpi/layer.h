@@ -11,53 +11,38 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "mpi/blocking_calls.h"
+#include "mpi/calls_aside.h"
 #include "mpi/counts.h"
 #include "mpi/known_communicators.h"
 #include "mpi/node_of_job.h"
 #include "mpi/nonblocking.h"
-#include "mpi/own_call.h"
 #include "mpi/persistent.h"
-#include "mpi/staging.h"
 #include "mpi/windows.h"
 
 namespace polypath::mpi {
 
-/// The program's own call, with memory of the caller's choice. The function must outlive it.
-class RealCall {
- public:
-  template <class Function>
-  RealCall(const Function& function)  // NOLINT(google-explicit-constructor): for lambdas
-      : function_(&function), call_([](const void* what, const void* send, void* receive) {
-          return (*static_cast<const Function*>(what))(send, receive);
-        }) {}
-  Result operator()(const void* send, void* receive) const {
-    return call_(function_, send, receive);
-  }
-
- private:
-  const void* function_;
-  Result (*call_)(const void*, const void*, void*);
-};
-
 /// Thread-safe as far as MPI is.
 class Layer {
  public:
-  Layer(Library library, Open open, GpuOf ask, NodeOfJob job);
+  /// `raises_threads`: MPI is to take calls of several threads, whatever the program asks for.
+  Layer(Library library, Open open, GpuOf ask, NodeOfJob job, bool raises_threads);
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  /// MPI is about to be initialised by `make`. `joins`: this process has a driver of GPUs.
-  Result init(bool joins, const std::function<Result()>& make);
+  using Make = std::function<Result(int level)>;
+  /// MPI is about to be initialised by `make`, for this level of threads or a higher one. `joins`:
+  /// this process has a driver of GPUs.
+  Result init(bool joins, int level, const Make& make);
   /// MPI is about to end.
   void finalize() noexcept;
   /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
   void note_made(Handle comm);
   /// Tells the other ranks of a call on memory that is the host's without a question, and is quick.
   /// The call is MPI's then; false: it is to be described.
-  [[nodiscard]] bool is_plain_call(Handle comm, const void* send, const void* receive);
+  [[nodiscard]] bool is_plain_call(Handle comm, const void* send, const void* receive, bool blocks);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);
   /// The same for a non-blocking call, whose request is to be at `request`.
@@ -71,7 +56,7 @@ class Layer {
   /// The error of a call that is over, once, if its request could not hold it.
   [[nodiscard]] Result take_error() { return nonblocking_.take_error(); }
   /// True if requests of the layer's may be among those that the program waits for.
-  [[nodiscard]] bool has_requests() const { return nonblocking_.any(); }
+  [[nodiscard]] bool has_requests() const { return nonblocking_.any() || aside_.any(); }
   /// For a program that waits: calls go on, and MPI with them.
   void go_on();
 
@@ -83,35 +68,22 @@ class Layer {
 
  private:
   void meet();
-  /// What this rank passes in a call.
-  struct Passed {
-    Buffers buffers = Buffers::none;
-    int gpu = -1;  ///< negative: no memory of a GPU
-    Fate fate = Fate::mixed;
-  };
-
-  [[nodiscard]] std::optional<int> gpu_of(const Side& side) const;
-  [[nodiscard]] Passed passed(const Call& call, const Member* member) const;
-  /// Makes the call if it is ours.
-  [[nodiscard]] std::optional<Result> run_if_ours(Member& member, const Call& call,
-                                                  const Passed& mine);
   /// Whether all ranks pass memory of GPUs in a call that we have, and have joined.
   [[nodiscard]] bool agree(Member& member, const Call& call, const Passed& mine);
-  /// The same among several nodes, where ranks do not announce memory of the host in the node.
-  [[nodiscard]] std::optional<Result> run_among_nodes(Member& member, const Call& call,
-                                                      Passed& mine);
-  [[nodiscard]] Result leave_to_mpi(const Call& call, Fate fate, const RealCall& real);
+  Result begin_among_nodes(const Call& call, Member& member, RealStart start, void* request);
   [[nodiscard]] Result error(const Call& call, const char* why) const;
   void end(Member& member) noexcept;
 
   Library library_;
   Open open_;
-  GpuOf gpu_of_;
   NodeOfJob job_;
+  bool raises_threads_;
   Counts counts_;
   KnownCommunicators communicators_;
   Turns turns_;
+  BlockingCalls blocking_;
   NonblockingCalls nonblocking_;
+  CallsAside aside_;
   PersistentCalls persistent_;
   Windows windows_;
 };

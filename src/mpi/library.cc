@@ -77,7 +77,8 @@ Library open_mpi(const Find& look) {
           .no_operation = at("ompi_mpi_op_no_op"),
           .window_base = 7,
           .window_size = 8,
-          .lock_exclusive = 1};
+          .lock_exclusive = 1,
+          .threads = 3};
 }
 
 // As MPICH has promised its relatives since version 3.1 (the MPICH ABI initiative).
@@ -102,7 +103,8 @@ Library mpich(const Find& look) {
           .no_operation = 0x5800000e,
           .window_base = 0x66000001,
           .window_size = 0x66000003,
-          .lock_exclusive = 234};
+          .lock_exclusive = 234,
+          .threads = 3};
 }
 
 // MPI 5.0, chapter 20 and appendix A.
@@ -127,7 +129,8 @@ Library standard(const Find& look) {
           .no_operation = 0x3d,
           .window_base = 601,
           .window_size = 603,
-          .lock_exclusive = 301};
+          .lock_exclusive = 301,
+          .threads = 4096};
 }
 
 }  // namespace

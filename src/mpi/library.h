@@ -63,10 +63,17 @@ struct Library {
   Handle no_operation = 0;               ///< MPI_NO_OP
   int window_base = 0, window_size = 0;  ///< MPI_WIN_BASE, MPI_WIN_SIZE
   int lock_exclusive = 0;                ///< MPI_LOCK_EXCLUSIVE
+  int threads = 0;                       ///< MPI_THREAD_MULTIPLE
 
   /// True of an MPI that was built for memory of GPUs, by its own word. After it is initialised.
   [[nodiscard]] bool takes_gpu_memory() const {
     return real.Query_cuda_support != nullptr && real.Query_cuda_support() == 1;
+  }
+  /// True if any thread may call MPI at any time. After it is initialised.
+  [[nodiscard]] bool has_threads() const {
+    int level = 0;
+    return real.Query_thread != nullptr && real.Query_thread(&level) == kSuccess &&
+           level >= threads;
   }
   /// What MPI has written into a word of zeros, or a program passes as an argument.
   [[nodiscard]] Handle handle(Handle written) const {

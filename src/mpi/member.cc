@@ -70,7 +70,7 @@ void Member::leave() noexcept {
 
 // In their turn all ranks are on their way to it.
 std::vector<Count> Member::exchange(const std::vector<Count>& mine) {
-  if (place_.internode != nullptr) return place_.internode->told_counts();
+  if (place_.internode != nullptr) return place_.internode->numbers().told_counts();
   constexpr int kSpins = 4096;
   return announcements_.exchange(mine, [this, spins = 0]() mutable {
     if (++spins % kSpins != 0) return;
@@ -113,14 +113,15 @@ void Member::join(const Call& call, int gpu, const Open& open) {
   go_on_together(*joined, gpu, problem);
 }
 
-void Member::meet_nodes(const Call& call, int gpu, const Open& open,
-                        const std::function<void()>& wait) {
-  if (working_ == nullptr && !is_out_) {
-    const std::string problem = try_to_make(call, open);
-    const bool have_all = place_.internode->ballot().all_say(owned_ != nullptr, wait);
-    go_on_together(have_all, gpu, problem);
-  }
-  if (!is_out_) place_.internode->tell_counts(counts_to_tell(library_, call, seat()), wait);
+void Member::join_nodes(const Call& call, int gpu, const Open& open, const Wait& wait) {
+  if (working_ != nullptr || is_out_) return;
+  const std::string problem = try_to_make(call, open);
+  const bool have_all = place_.internode->ballot().all_say(owned_ != nullptr, wait);
+  go_on_together(have_all, gpu, problem);
+}
+
+Count Member::tell_nodes(const Call& call, Count number, const Wait& wait) {
+  return place_.internode->numbers().tell(counts_to_tell(library_, call, seat()), number, wait);
 }
 
 std::optional<EventHandle> Member::mark_default_stream() {

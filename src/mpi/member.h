@@ -41,7 +41,9 @@ class Member {
   [[nodiscard]] std::optional<EventHandle> mark_default_stream();
   /// Before a call of ranks of several nodes, for which can_run() is too late: this calls MPI. They
   /// join before the first one. `wait` is called while others are waited for.
-  void meet_nodes(const Call& call, int gpu, const Open& open, const std::function<void()>& wait);
+  void join_nodes(const Call& call, int gpu, const Open& open, const Wait& wait);
+  /// After that: as CallNumbers::tell() with the call's counts.
+  Count tell_nodes(const Call& call, Count number, const Wait& wait);
   /// Whether calls of ours can be made here, which all ranks find alike; the first time they join.
   /// `gpu` has the memory of this call; negative: this rank has none in it.
   bool can_run(const Call& call, int gpu, const Open& open);

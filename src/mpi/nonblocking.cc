@@ -112,7 +112,7 @@ void NonblockingCalls::begin_in_mpi(Running& running) {
     send = asked.copies->send();
     receive = asked.copies->receive();
   }
-  running.result = asked.start(send, receive, &running.inner);
+  running.result = asked.start(asked.call.comm, send, receive, &running.inner);
   if (running.result != kSuccess) running.inner = library_.no_request;
 }
 

@@ -23,8 +23,10 @@
 
 namespace polypath::mpi {
 
-/// Begins the program's own call with other memory, and another place for the request.
-using RealStart = std::function<Result(const void* send, void* receive, void* request)>;
+/// Begins the program's own call on a communicator of the same ranks, with other memory, and
+/// another place for the request.
+using RealStart =
+    std::function<Result(Handle comm, const void* send, void* receive, void* request)>;
 
 struct NonblockingCall {
   Call call;

@@ -1,11 +1,21 @@
 #include "mpi/own_call.h"
 
 #include <exception>
+#include <utility>
 
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
 namespace polypath::mpi {
+
+// Without an event a mark is made at the begin.
+Mark::Mark(Member& member) : member_(member) {
+  ignore_errors([&] { event_ = member_.mark_default_stream(); });
+}
+
+Mark::~Mark() {
+  if (event_) member_.give_back(*event_);
+}
 
 OwnCall::OwnCall(Member& member, const Call& call, int gpu, const Open& open)
     : OwnCall(member, member.announcements(), call, gpu, open) {}
@@ -18,12 +28,12 @@ OwnCall::OwnCall(Member& member, Announcements& announcements, const Call& call,
 }
 
 OwnCall::~OwnCall() {
-  if (before_) member_.give_back(*before_);
   if (done_) member_.give_back(*done_);
 }
 
-void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()>& wait) {
-  ignore_errors([&] { before_ = member_.mark_default_stream(); });  // then it is made at the begin
+void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()>& wait,
+                       std::unique_ptr<Mark> mark) {
+  before_ = mark != nullptr ? std::move(mark) : std::make_unique<Mark>(member_);
   turn_.announcements->make_room(wait);
   turns.announce(turn_, buffers);
 }
@@ -31,7 +41,7 @@ void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()
 bool OwnCall::begin() {
   try {
     if (!member_.can_run(call_, gpu_, open_)) return false;
-    done_ = member_.enqueue(call_, before_);
+    done_ = member_.enqueue(call_, before_->event());
   } catch (const std::exception& error) {
     problem_ = error.what();
     member_.abort(problem_);

@@ -2,6 +2,7 @@
 // A call that may be ours, from its announcement to its end.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,7 +11,21 @@
 
 namespace polypath::mpi {
 
-/// Made by the program's thread; begun by any.
+/// What the program has put into its default stream by now; nothing before the member's first call.
+class Mark {
+ public:
+  explicit Mark(Member& member);
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+  ~Mark();
+  [[nodiscard]] std::optional<EventHandle> event() const { return event_; }
+
+ private:
+  Member& member_;
+  std::optional<EventHandle> event_;
+};
+
+/// Announced by a thread of the program's, or one that stands for it; begun by any.
 class OwnCall {
  public:
   /// `gpu` has its memory; negative: this rank has none in it. What is handed over must outlive it.
@@ -23,8 +38,10 @@ class OwnCall {
   /// Its work must be over, or its turn forgotten.
   ~OwnCall();
 
-  /// While other ranks are far behind, `wait` is called.
-  void announce(Turns& turns, Buffers buffers, const std::function<void()>& wait);
+  /// It is made behind the mark, or else behind one that is made here. While other ranks are far
+  /// behind, `wait` is called.
+  void announce(Turns& turns, Buffers buffers, const std::function<void()>& wait,
+                std::unique_ptr<Mark> mark = nullptr);
   [[nodiscard]] Turn::State state() const { return turn_.state; }
   /// Of a call that is ours: whether it is over. Errors: why it could not be begun, those of the
   /// driver, and those of other ranks.
@@ -41,7 +58,8 @@ class OwnCall {
   int gpu_;
   const Open& open_;
   Turn turn_;
-  std::optional<EventHandle> before_, done_;
+  std::unique_ptr<Mark> before_;
+  std::optional<EventHandle> done_;
   std::string problem_;  ///< why it could not be begun
 };
 

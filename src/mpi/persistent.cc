@@ -81,9 +81,9 @@ Result PersistentCalls::make_staged(const Call& call, int gpu, Fate fate, const 
                                     void* request) {
   auto made = std::make_unique<Made>();
   auto copies = std::make_shared<HostCopies>(library_, open_(GpusOf::process), call, gpu_of_);
-  const Result result = start(copies->send(), copies->receive(), &made->inner);
+  const Result result = start(call.comm, copies->send(), copies->receive(), &made->inner);
   if (result != kSuccess) return result;
-  const auto start_inner = [this, &inner = made->inner](const void*, void*, void* place) {
+  const auto start_inner = [this, &inner = made->inner](Handle, const void*, void*, void* place) {
     const Result started = library_.real.Start(&inner);
     *static_cast<Handle*>(place) = inner;
     return started;

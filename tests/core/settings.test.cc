@@ -108,7 +108,7 @@ TEST(Settings, AreDescribedWithDefaultAndMeaning) {
   const std::vector<SettingDescription> all =
       describe_settings(read({{"POLYPATH_MAX_PATHS", "2"}}));
 
-  EXPECT_EQ(all.size(), 41U);
+  EXPECT_EQ(all.size(), 42U);
   for (const SettingDescription& setting : all) {
     EXPECT_THAT(setting.variable, testing::StartsWith("POLYPATH_"));
     EXPECT_THAT(setting.meaning, testing::Not(IsEmpty()));

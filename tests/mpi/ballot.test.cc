@@ -84,5 +84,45 @@ TEST_F(BallotTest, ACallIsOursAgainAfterThePollThatFindsMemoryOfGpus) {
   EXPECT_EQ(decide(Buffers::ours), Verdict::ours);
 }
 
+/// Of calls that must not wait, with votes of others that may be late.
+class BallotWithoutWaitingTest : public BallotTest {
+ protected:
+  BallotWithoutWaitingTest() {
+    are_over = true;
+    library_.real.Test = [](void*, int* flag, void*) {
+      *flag = are_over ? 1 : 0;
+      return mpi::kSuccess;
+    };
+  }
+  static inline bool are_over = true;
+  Ballot ballot_{library_, 0, Ballot::Polls::from_the_next_on};
+};
+
+TEST_F(BallotWithoutWaitingTest, APollHoldsFromTheNextOneOn) {
+  for (int call = 0; call < 1000; ++call) EXPECT_TRUE(ballot_.pass_at_once(Buffers::host)) << call;
+
+  // Votes on 16 calls; polls after 8, 16, 32, ..., 256 calls, then after 512 and 768.
+  EXPECT_EQ(votes, 16 + 6 + 2);
+}
+
+TEST_F(BallotWithoutWaitingTest, ACallIsToWaitOnlyIfThePollBeforeIsNotOver) {
+  for (int call = 0; call < 8; ++call) (void)ballot_.pass_at_once(Buffers::host);
+  are_over = false;
+  for (int call = 8; call < 16; ++call) EXPECT_TRUE(ballot_.pass_at_once(Buffers::host)) << call;
+
+  EXPECT_FALSE(ballot_.pass_at_once(Buffers::host));
+  EXPECT_EQ(votes, 16 + 1);
+  are_over = true;
+  EXPECT_TRUE(ballot_.pass_at_once(Buffers::host));
+  EXPECT_EQ(votes, 16 + 2);
+}
+
+TEST_F(BallotWithoutWaitingTest, CallsOnMemoryOfGpusAreVotedOnInTheirPlace) {
+  EXPECT_TRUE(ballot_.pass_at_once(Buffers::device));
+
+  EXPECT_EQ(ballot_.decide(Buffers::ours, [] {}), Verdict::ours);
+  EXPECT_EQ(votes, 2);
+}
+
 }  // namespace
 }  // namespace polypath::test::mpi_ballot_test

@@ -22,6 +22,11 @@ RANK = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
 ONE_FAILS = f'test "{RANK}" != 1 || export STANDIN_FAIL=cuEventQuery:40-; exec "$@"'
 ONE_GPU_FAILS = ("sh", "-c", ONE_FAILS, "sh")
 SECONDS = "6"  # until a rank that has stopped is an error
+THREADS = {"POLYPATH_MPI_THREADS": "1"}
+# Calls that block, and calls that do not: what the program is told, and how its MPI is.
+FORMS = pytest.mark.parametrize(
+    "begun", [(), ("begun",)], ids=lambda begun: "begun" if begun else "blocking"
+)
 
 
 @dataclass(frozen=True)
@@ -118,11 +123,68 @@ def test_large_calls_are_right(nodes: Nodes, collectives: Path) -> None:
     assert_right(outcome, "40")
 
 
-@pytest.mark.parametrize("memory", ["device", "mixed", "host"])
-def test_calls_that_do_not_block_are_right(nodes: Nodes, collectives: Path, memory: str) -> None:
-    outcome = nodes.pairs(collectives, "6", "40", memory, "3000", "4")
+@pytest.mark.parametrize("threads", ["0", "1"])
+@pytest.mark.parametrize("memory", ["device", "mixed", "sides", "host"])
+def test_calls_that_do_not_block_are_right(
+    nodes: Nodes, collectives: Path, memory: str, threads: str
+) -> None:
+    outcome = nodes.pairs(collectives, "6", "40", memory, "3000", "4", POLYPATH_MPI_THREADS=threads)
 
     assert_right(outcome, "40")
+
+
+def test_calls_that_do_not_block_are_of_polypath_if_mpi_has_threads(
+    nodes: Nodes, collectives: Path
+) -> None:
+    outcome = nodes.pairs(collectives, "5", "200", "device", "3000", "4", **THREADS)
+
+    assert_right(outcome, "200")
+    for operation in OURS:
+        assert outcome.mpi_calls(operation, "Polypath") > 0, operation + outcome.errors
+    assert "MPI_THREAD_MULTIPLE" not in outcome.errors
+
+
+def test_calls_that_do_not_block_need_threads(nodes: Nodes, sums: Path) -> None:
+    outcome = nodes.pairs(sums, "device", "5", "begun")
+
+    assert_right(outcome)
+    assert outcome.mpi_calls("allreduce", "Polypath") == 0, outcome.errors
+    assert outcome.mpi_calls("allreduce", "MPI by the host: MPI_THREAD_MULTIPLE is not there") > 0
+
+
+@pytest.mark.parametrize("way", ["apart", "freed"])
+def test_calls_that_do_not_block_go_on_in_any_function(nodes: Nodes, sums: Path, way: str) -> None:
+    outcome = nodes.pairs(sums, way, "10", **THREADS)
+
+    assert_right(outcome)
+    assert outcome.mpi_calls("allreduce", "MPI") == 0, outcome.errors
+
+
+def test_programs_with_memory_of_the_host_that_do_not_wait_are_seldom_asked(
+    nodes: Nodes, sums: Path, tool: str
+) -> None:
+    outcome = nodes.pairs(sums, "host", "600", "begun", behind=tool, **THREADS)
+
+    assert_right(outcome)
+    assert "calls by" not in outcome.errors
+    # Votes on 16 calls, as a poll holds from the next one on; polls after 8, 16, …, 256, 512 calls;
+    # and one on the blocking call in the end.
+    told = re.findall(r"tool: (\d+) votes", outcome.errors)
+    assert set(told) == {str(16 + 7 + 1)}, outcome.errors
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_threads_make_calls_at_once(nodes: Nodes, tmp_path: Path, ranks: int) -> None:
+    if ranks > 2:
+        nodes.need_many()
+    program = nodes.library.compile(
+        tmp_path / "threads", SOURCES / "threads.c", SOURCES / "memory.c", "-lpthread"
+    )
+
+    outcome = nodes.ranks(ranks, f"RANK / {ranks // 2}", program, "late")
+
+    assert_right(outcome)
+    assert outcome.mpi_calls("allreduce", "Polypath") == ranks * 48, outcome.errors
 
 
 def test_ranks_that_take_turns_on_the_nodes_have_what_needs_no_order(
@@ -238,31 +300,41 @@ def test_a_node_that_is_killed_ends_the_job(
     assert "killed" in (outcome.output + outcome.errors).lower(), outcome.errors
 
 
-def test_an_error_of_one_gpu_is_told_to_all_nodes(nodes: Nodes, sums: Path, tmp_path: Path) -> None:
+@FORMS
+def test_an_error_of_one_gpu_is_told_to_all_nodes(
+    nodes: Nodes, sums: Path, tmp_path: Path, begun: tuple[str, ...]
+) -> None:
     nodes.need_many()
 
-    outcome = nodes.ranks(4, "RANK / 2", *ONE_GPU_FAILS, sums, "until", tmp_path, "4")
+    outcome = nodes.ranks(
+        4, "RANK / 2", *ONE_GPU_FAILS, sums, "until", tmp_path, "4", *begun, **THREADS
+    )
 
     assert outcome.status != 0
-    errors = [line for line in outcome.errors.splitlines() if "error: MPI allreduce" in line]
+    error = re.compile("error: MPI i?allreduce")
+    errors = [line for line in outcome.errors.splitlines() if error.search(line)]
     assert len(errors) == 4, outcome.errors
     assert all("cuEventQuery" in line for line in errors), outcome.errors
 
 
-def test_ranks_may_finalize_after_an_error(nodes: Nodes, sums: Path) -> None:
+@FORMS
+def test_ranks_may_finalize_after_an_error(
+    nodes: Nodes, sums: Path, begun: tuple[str, ...]
+) -> None:
     nodes.need_many()
 
-    outcome = nodes.ranks(4, "RANK / 2", *ONE_GPU_FAILS, sums, "leave")
+    outcome = nodes.ranks(4, "RANK / 2", *ONE_GPU_FAILS, sums, "leave", *begun, **THREADS)
 
     assert outcome.status != 0
-    assert "error: MPI allreduce" in outcome.errors
+    assert re.search("error: MPI i?allreduce", outcome.errors)
 
 
-def test_a_killed_rank_ends_the_job(nodes: Nodes, tmp_path: Path) -> None:
+@FORMS
+def test_a_killed_rank_ends_the_job(nodes: Nodes, tmp_path: Path, begun: tuple[str, ...]) -> None:
     program = nodes.library.compile(tmp_path / "killed", SOURCES / "killed.c",
                                     SOURCES / "memory.c")  # fmt: skip
 
-    outcome = nodes.pairs(program)
+    outcome = nodes.pairs(program, *begun, **THREADS)
 
     assert outcome.status != 0
     assert "end" not in outcome.output.split()

@@ -107,7 +107,7 @@ mpi::Layer* make_mpi_layer(const mpi::Library& library) {
         [settings](GpusOf which) -> const mpi::Surroundings& {
           return gpus_of_mpi(settings, which);
         },
-        &gpu_of_memory, mpi::NodeOfJob(settings.node, settings.mpi_nodes));
+        &gpu_of_memory, mpi::NodeOfJob(settings.node, settings.mpi_nodes), settings.mpi_threads);
     mpi_layer_of_process = made;
     return made;
   } catch (const std::exception& error) {

@@ -1,4 +1,6 @@
-/* Sums in memory of GPUs, until rank 1 is killed in the middle of one. */
+/* killed [begun]
+   Sums in memory of GPUs, by calls that do not block if they are begun, until rank 1 is killed in
+   the middle of one. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +17,14 @@ int main(int count, char** arguments) {
   struct buffer given = allocate(DEVICE, BYTES), taken = allocate(DEVICE, BYTES);
   for (int i = 0; i < CALLS; ++i) {
     if (rank == 1 && i == LAST_OF_RANK_1) raise(SIGKILL);
-    MPI_Allreduce(given.address, taken.address, BYTES / 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Request request;
+    if (count == 1) {
+      MPI_Allreduce(given.address, taken.address, BYTES / 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else {
+      MPI_Iallreduce(given.address, taken.address, BYTES / 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                     &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
   }
   MPI_Finalize();
   printf("end\n");

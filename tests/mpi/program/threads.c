@@ -1,7 +1,9 @@
-/* Collective calls of several threads at once, each with a communicator of its own, as
+/* threads [late]
+   Collective calls of several threads at once, each with a communicator of its own, as
    MPI_THREAD_MULTIPLE allows. Some block and some do not, so that ranks begin the calls of
-   different communicators in different orders. Rank 0 prints "right" if every element was, or
-   "none" if this MPI has no threads. */
+   different communicators in different orders. Memory is freed by the threads, while others call,
+   or `late`, when all have ended: cuMemFree waits for the GPU, and so for other ranks. Rank 0
+   prints "right" if every element was, or "none" if this MPI has no threads. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@ enum { THREADS = 4, ROUNDS = 12, MOST = 60000 };
 
 struct worker {
   MPI_Comm comm;
-  int number, rank, size, right;
+  int number, rank, size, right, frees_late;
   unsigned state; /* the same at all ranks */
   struct buffer given, taken;
   int *values, *sums;
@@ -40,6 +42,13 @@ static void one_round(struct worker* w, int round) {
     w->right &= w->sums[i] == w->size * (w->size - 1) / 2 + w->size * (round + i);
 }
 
+static void put_away(struct worker* w) {
+  release(&w->given);
+  release(&w->taken);
+  free(w->values);
+  free(w->sums);
+}
+
 static void* work(void* argument) {
   struct worker* const w = argument;
   open_driver(w->rank);
@@ -48,10 +57,7 @@ static void* work(void* argument) {
   w->values = malloc(MOST * sizeof(int));
   w->sums = malloc(MOST * sizeof(int));
   for (int round = 0; round < ROUNDS; ++round) one_round(w, round);
-  release(&w->given);
-  release(&w->taken);
-  free(w->values);
-  free(w->sums);
+  if (!w->frees_late) put_away(w);
   return NULL;
 }
 
@@ -69,13 +75,19 @@ int main(int count, char** arguments) {
   }
   open_driver(rank);
   for (int i = 0; i < THREADS; ++i) {
-    workers[i] = (struct worker){
-        .number = i, .rank = rank, .size = size, .right = 1, .state = (unsigned)i * 77u + 5u};
+    workers[i] = (struct worker){.number = i,
+                                 .rank = rank,
+                                 .size = size,
+                                 .right = 1,
+                                 .state = (unsigned)i * 77u + 5u,
+                                 .frees_late = count > 1};
     MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
   }
   for (int i = 0; i < THREADS; ++i) pthread_create(&threads[i], NULL, work, &workers[i]);
   for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
   for (int i = 0; i < THREADS; ++i) right &= workers[i].right;
+  for (int i = 0; i < THREADS; ++i)
+    if (workers[i].frees_late) put_away(&workers[i]);
   for (int i = 0; i < THREADS; ++i) MPI_Comm_free(&workers[i].comm);
   MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (rank == 0 && all_right) printf("right\n");

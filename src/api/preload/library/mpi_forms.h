@@ -1,6 +1,7 @@
 #pragma once
 // The forms that MPI's collective functions have, each as one template: it describes the call for
-// the layer before MPI, and makes it with other memory. `real` finds MPI's own function; `request`
+// the layer before MPI, and makes it with other memory, or on another communicator of the same
+// ranks. `real` finds MPI's own function; `request`
 // is nothing, or where the request of a non-blocking call is to be.
 
 #include <deque>
@@ -26,7 +27,8 @@ using mpi::Side;
 // What a call is handed on as: one that blocks, one with a request, a persistent one.
 template <class With>
 Result hand_on(mpi::Layer& layer, const Call& call, const With& with) {
-  return layer.collective(call, with);
+  const auto real = [&](const void* send, void* receive) { return with(call.comm, send, receive); };
+  return layer.collective(call, real);
 }
 template <class With>
 Result hand_on(mpi::Layer& layer, const Call& call, const With& with, void* request) {
@@ -34,8 +36,8 @@ Result hand_on(mpi::Layer& layer, const Call& call, const With& with, void* requ
 }
 template <class With>
 Result hand_on(mpi::Layer& layer, const Call& call, const With& with, Handle info, void* request) {
-  const auto start = [with, info](const void* send, void* receive, void* place) {
-    return with(send, receive, info, place);
+  const auto start = [with, info](Handle on, const void* send, void* receive, void* place) {
+    return with(on, send, receive, info, place);
   };
   return layer.make_persistent(call, start, request);
 }
@@ -48,20 +50,21 @@ Result call(Handle comm, const Make& make, const Real& real, const void* send, v
             Request... request) noexcept {
   try {
     const MpiCall here;
-    if (here.layer == nullptr) return real(here.real, send, receive, request...);
+    if (here.layer == nullptr) return real(here.real, comm, send, receive, request...);
     const mpi::Library& library = here.layer->library();
-    if (here.layer->is_plain_call(library.handle(comm), send, receive))
-      return real(here.real, send, receive, request...);
+    if (here.layer->is_plain_call(library.handle(comm), send, receive, sizeof...(Request) == 0))
+      return real(here.real, comm, send, receive, request...);
     int is_inter = 0;  // then counts are of the other group
     library.real.Comm_test_inter(library.handle(comm), &is_inter);
-    if (is_inter != 0) return real(here.real, send, receive, request...);
+    if (is_inter != 0) return real(here.real, comm, send, receive, request...);
     Call described = make(library);
     described.comm = library.handle(comm);
     described.reduction = library.handle(described.reduction);
     described.send.type = library.handle(described.send.type);
     described.receive.type = library.handle(described.receive.type);
-    const auto with = [real, &next = here.real](const void* given, void* taken, auto... other) {
-      return real(next, given, taken, other...);
+    const auto with = [real, &next = here.real](Handle on, const void* given, void* taken,
+                                                auto... other) {
+      return real(next, on, given, taken, other...);
     };
     return hand_on(*here.layer, described, with, request...);
   } catch (const std::exception&) {
@@ -150,8 +153,8 @@ Result reduction(Operation operation, Real real, const void* send, void* receive
                     .receive = {.memory = receive, .count = count, .type = type},
                     .reduction = op};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
-        return call_if_there(real(all), given, taken, count, type, op, comm, other...);
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, count, type, op, on, other...);
       },
       send, receive, request...);
 }
@@ -169,8 +172,8 @@ Result reduce(Real real, const void* send, void* receive, Number count, Handle t
                     .reduction = op,
                     .root = root};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
-        return call_if_there(real(all), given, taken, count, type, op, root, comm, other...);
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, count, type, op, root, on, other...);
       },
       send, receive, request...);
 }
@@ -194,8 +197,8 @@ Result reduce_scatter(Real real, const void* send, void* receive, const Number* 
         made.counts = counts;
         return made;
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
-        return call_if_there(real(all), given, taken, counts, type, op, comm, other...);
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, counts, type, op, on, other...);
       },
       send, receive, request...);
 }
@@ -213,8 +216,8 @@ Result reduce_scatter_block(Real real, const void* send, void* receive, Number c
                     .receive = {.memory = receive, .count = count, .type = type, .parts = parts},
                     .reduction = op};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
-        return call_if_there(real(all), given, taken, count, type, op, comm, other...);
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
+        return call_if_there(real(all), given, taken, count, type, op, on, other...);
       },
       send, receive, request...);
 }
@@ -228,8 +231,8 @@ Result broadcast(Real real, void* memory, Number count, Handle type, int root, H
         const Side side{.memory = memory, .count = count, .type = type};
         return Call{.operation = Operation::broadcast, .send = side, .receive = side, .root = root};
       },
-      [=](const Functions& all, const void*, void* taken, auto... other) {
-        return call_if_there(real(all), taken, count, type, root, comm, other...);
+      [=](const Functions& all, Handle on, const void*, void* taken, auto... other) {
+        return call_if_there(real(all), taken, count, type, root, on, other...);
       },
       memory, memory, request...);
 }
@@ -252,9 +255,9 @@ Result to_all(Operation operation, Real real, const void* send, Number send_coun
             .receive = {
                 .memory = receive, .count = receive_count, .type = receive_type, .parts = size}};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, receive_count,
-                             receive_type, comm, other...);
+                             receive_type, on, other...);
       },
       send, receive, request...);
 }
@@ -274,9 +277,9 @@ Result all_gather_v(Real real, const void* send, Number send_count, Handle send_
                                 .counts = counts,
                                 .displacements = displacements}};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, counts, displacements,
-                             receive_type, comm, other...);
+                             receive_type, on, other...);
       },
       send, receive, request...);
 }
@@ -303,9 +306,9 @@ Result at_root(Operation operation, Real real, const void* send, Number send_cou
                                 .parts = gathers ? many : 1},
                     .root = root};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, receive_count,
-                             receive_type, root, comm, other...);
+                             receive_type, root, on, other...);
       },
       send, receive, request...);
 }
@@ -329,9 +332,9 @@ Result gather_v(Real real, const void* send, Number send_count, Handle send_type
                     .receive = taken,
                     .root = root};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_count, send_type, taken, counts, displacements,
-                             receive_type, root, comm, other...);
+                             receive_type, root, on, other...);
       },
       send, receive, request...);
 }
@@ -355,9 +358,9 @@ Result scatter_v(Real real, const void* send, const Number* counts, const Number
                     .receive = {.memory = receive, .count = receive_count, .type = receive_type},
                     .root = root};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, counts, displacements, send_type, taken,
-                             receive_count, receive_type, root, comm, other...);
+                             receive_count, receive_type, root, on, other...);
       },
       send, receive, request...);
 }
@@ -389,9 +392,9 @@ Result all_to_all_v(Operation operation, Real real, const void* send, const Numb
         }
         return Call{.operation = operation, .send = given, .receive = taken};
       },
-      [=](const Functions& all, const void* given, void* taken, auto... other) {
+      [=](const Functions& all, Handle on, const void* given, void* taken, auto... other) {
         return call_if_there(real(all), given, send_counts, send_at, send_type, taken,
-                             receive_counts, receive_at, receive_type, comm, other...);
+                             receive_counts, receive_at, receive_type, on, other...);
       },
       send, receive, request...);
 }

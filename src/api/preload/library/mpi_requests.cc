@@ -90,11 +90,11 @@ Result message(const Start& start, void* status, const Wait& wait,
 }
 
 template <class Real>
-Result init(const Real& real) noexcept {
+Result init(int asked, const Real& real) noexcept {
   try {
     const MpiCall here;
-    const auto make = [&] { return real(here.real); };
-    return here.layer == nullptr ? make() : here.layer->init(has_driver(), make);
+    const auto make = [&](int level) { return real(here.real, level); };
+    return here.layer == nullptr ? make(asked) : here.layer->init(has_driver(), asked, make);
   } catch (const std::exception&) {
     return mpi::kMissing;
   }
@@ -109,12 +109,17 @@ extern "C" {
 using namespace polypath::preload;  // NOLINT(google-build-using-namespace): these are C's names
 
 Result MPI_Init(int* count, char*** words) {
-  return init([&](const Functions& real) { return call_if_there(real.Init, count, words); });
+  constexpr int kSingle = 0;  // MPI_THREAD_SINGLE of every MPI
+  return init(kSingle, [&](const Functions& real, int level) {
+    int provided = 0;
+    return level == kSingle ? call_if_there(real.Init, count, words)
+                            : call_if_there(real.Init_thread, count, words, level, &provided);
+  });
 }
 
 Result MPI_Init_thread(int* count, char*** words, int required, int* provided) {
-  return init([&](const Functions& real) {
-    return call_if_there(real.Init_thread, count, words, required, provided);
+  return init(required, [&](const Functions& real, int level) {
+    return call_if_there(real.Init_thread, count, words, level, provided);
   });
 }
 
