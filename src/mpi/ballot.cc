@@ -75,6 +75,11 @@ bool Ballot::pass_at_once(Buffers mine) {
   return true;
 }
 
+bool Ballot::is_waiting() {
+  const auto is_open = [this](Vote& vote) { return !is_over(vote); };
+  return std::ranges::any_of(votes_, is_open) || std::ranges::any_of(polled_, is_open);
+}
+
 // Votes that are not over are kept until the process ends: nothing says when MPI no longer uses
 // them.
 void Ballot::abandon() {

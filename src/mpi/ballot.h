@@ -51,6 +51,8 @@ class Ballot {
   [[nodiscard]] Verdict decide(Buffers mine, const std::function<void()>& wait);
   /// Whether all ranks say so, which all ask at the same place; waits for them.
   [[nodiscard]] bool all_say(bool mine, const std::function<void()>& wait);
+  /// True while a vote of this rank's is not over. Calls MPI.
+  [[nodiscard]] bool is_waiting();
   /// After an error other ranks may never vote: nothing waits for these votes any more. Calls MPI.
   void abandon();
 

@@ -25,18 +25,17 @@ bool has(const Member& member, Operation operation) {
 // After an error of a call of the member's: its other ranks are told.
 void give_up(Member& member, const Error& problem) {
   member.abort(problem.what());
-  if (InternodeMember* const nodes = member.internode()) {
-    nodes->ballot().abandon();
-    nodes->tell_others();
-  }
+  if (InternodeMember* const nodes = member.internode()) nodes->note_failure(problem);
 }
 
 // Ranks that have had the error of an earlier call may never come to this one.
-auto heeding_failures(InternodeMember& nodes, const Wait& wait) {
-  return [&nodes, &wait] {
+Wait heeding_failures(Member& member, const Wait& wait) {
+  InternodeMember* const nodes = member.internode();
+  if (nodes == nullptr) return wait;
+  return [nodes, &wait] {
     wait();
-    nodes.progress();
-    if (const auto failure = nodes.failure()) throw *failure;
+    nodes->progress();
+    if (const auto failure = nodes->failure()) throw *failure;
   };
 }
 
@@ -83,12 +82,13 @@ Result BlockingCalls::make(const Call& call, Member* member, const RealCall& rea
 
 bool BlockingCalls::make_if_ours(const Call& call, Member& member, Passed& mine, const Wait& wait,
                                  std::unique_ptr<Mark> mark) {
+  const Wait heeding = heeding_failures(member, wait);
   try {
     std::optional<CallOrder::Place> place;
-    if (!agree(call, member, mine, place, wait)) return false;
+    if (!agree(call, member, mine, place, heeding)) return false;
     OwnCall own(member, call, mine.gpu, open_);
-    own.announce(turns_, mine.buffers, wait, std::move(mark));
-    while (own.state() == Turn::State::waiting) wait();
+    own.announce(turns_, mine.buffers, heeding, std::move(mark));
+    while (own.state() == Turn::State::waiting) heeding();
     if (own.state() == Turn::State::mpis) {
       if (member.is_out()) mine.fate = Fate::communicator;
       return false;
@@ -96,7 +96,8 @@ bool BlockingCalls::make_if_ours(const Call& call, Member& member, Passed& mine,
     own.await();
   } catch (const Error& problem) {
     give_up(member, problem);
-    throw;
+    if (is_asked(mine.buffers)) throw;
+    return false;  // the host's memory needs no rank of ours
   }
   counts_.count(call.operation, Fate::ours);
   return true;
@@ -117,10 +118,14 @@ bool BlockingCalls::agree_among_nodes(const Call& call, Member& member, Passed& 
                                       std::optional<CallOrder::Place>& place, const Wait& wait) {
   if (!member.is_out()) {
     InternodeMember& nodes = *member.internode();
-    const auto verdict = nodes.ballot().decide(mine.buffers, heeding_failures(nodes, wait));
+    if (const auto failure = nodes.failure()) {
+      if (is_asked(mine.buffers)) throw *failure;
+      return false;  // in MPI, without votes, which ranks that have failed do not give
+    }
+    const auto verdict = nodes.ballot().decide(mine.buffers, wait);
     if (verdict == Ballot::Verdict::quiet && mine.buffers == Buffers::ours) mine.fate = Fate::quiet;
     if (verdict != Ballot::Verdict::ours) return false;
-    await_place(call, member, place, heeding_failures(nodes, wait));
+    await_place(call, member, place, wait);
     member.join_nodes(call, mine.gpu, open_, wait);
   }
   if (member.is_out()) mine.fate = Fate::communicator;

@@ -31,7 +31,8 @@ class Patience {
 
 bool passes_at_once(const Aside& aside, Buffers mine) {
   if (is_asked(mine) || !aside.is_idle()) return false;
-  return aside.member().is_out() || aside.member().internode()->ballot().pass_at_once(mine);
+  InternodeMember& nodes = *aside.member().internode();
+  return aside.member().is_out() || nodes.failure() || nodes.ballot().pass_at_once(mine);
 }
 
 }  // namespace

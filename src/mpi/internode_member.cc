@@ -74,6 +74,20 @@ void InternodeMember::progress() {
   if (messages_ != nullptr) messages_->progress();
 }
 
+void InternodeMember::note_failure(const Error& problem) {
+  if (!failed_) failed_ = problem;
+  ballot_.abandon();
+  tell_others();
+}
+
+void InternodeMember::await_votes() {
+  while (ballot_.is_waiting()) {
+    progress();
+    if (failure()) return ballot_.abandon();
+    sched_yield();
+  }
+}
+
 void InternodeMember::tell_others() {
   const Deadline deadline(Seconds{1});
   while (messages_ != nullptr && !messages_->has_told_others() && !deadline.has_passed()) {

@@ -50,12 +50,16 @@ class InternodeMember {
   [[nodiscard]] CallNumbers& numbers() { return numbers_; }
   /// Messages go on. Calls MPI.
   void progress();
-  /// What keeps a rank of another node from doing its part, as far as it has told this one.
+  /// Why there are no calls of ours any more: this rank's own error, or that of a rank of another
+  /// node, as far as it has told this one.
   [[nodiscard]] std::optional<Error> failure() {
-    return messages_ == nullptr ? std::nullopt : messages_->failure();
+    return failed_ || messages_ == nullptr ? failed_ : messages_->failure();
   }
-  /// This rank has given up: the others are told, for a second at most. Calls MPI.
-  void tell_others();
+  /// This rank has an error: the others are told, for a second at most. Calls MPI.
+  void note_failure(const Error& problem);
+  /// Waits until votes of this rank's are over, or another rank has failed, which may never vote.
+  /// Calls MPI.
+  void await_votes();
   /// True while MPI has memory of messages.
   [[nodiscard]] bool is_busy() const { return messages_ != nullptr && messages_->is_busy(); }
   /// There are no collectives: the ranks could not all make theirs.
@@ -67,6 +71,7 @@ class InternodeMember {
   void free_communicators() noexcept;
 
  private:
+  void tell_others();
   /// All nodes have equally many.
   [[nodiscard]] int size() const {
     return nodes_.count() * static_cast<int>(nodes_.ranks_on(0).size());
@@ -83,6 +88,7 @@ class InternodeMember {
   Handle between_ = 0;  ///< the messages' communicator
   std::unique_ptr<MpiTransport> made_;
   MpiTransport* messages_ = nullptr;  ///< handed on to the collectives
+  std::optional<Error> failed_;
   std::unique_ptr<Aside> aside_;
 };
 

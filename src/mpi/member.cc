@@ -60,6 +60,7 @@ Member::~Member() {
 
 // Messages of calls that have failed may still be MPI's, and their memory with them.
 void Member::leave() noexcept {
+  if (place_.internode != nullptr) ignore_errors([&] { place_.internode->await_votes(); });
   if (place_.internode != nullptr && place_.internode->is_busy()) {
     log(LogLevel::warning, "memory of collectives stays in use: messages of MPI's do not end");
     (void)owned_.release();
@@ -87,6 +88,7 @@ std::string Member::try_to_make(const Call& call, const Open& open) {
         call, open);
     return {};
   } catch (const Error& error) {
+    if (place_.internode != nullptr) place_.internode->give_up();  // the messages' end is gone
     return error.what();
   }
 }

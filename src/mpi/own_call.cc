@@ -28,6 +28,7 @@ OwnCall::OwnCall(Member& member, Announcements& announcements, const Call& call,
 }
 
 OwnCall::~OwnCall() {
+  if (turns_ != nullptr && turn_.state == Turn::State::waiting) turns_->withdraw(turn_);
   if (done_) member_.give_back(*done_);
 }
 
@@ -35,6 +36,7 @@ void OwnCall::announce(Turns& turns, Buffers buffers, const std::function<void()
                        std::unique_ptr<Mark> mark) {
   before_ = mark != nullptr ? std::move(mark) : std::make_unique<Mark>(member_);
   turn_.announcements->make_room(wait);
+  turns_ = &turns;
   turns.announce(turn_, buffers);
 }
 

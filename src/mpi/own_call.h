@@ -35,7 +35,7 @@ class OwnCall {
           const Open& open);
   OwnCall(const OwnCall&) = delete;
   OwnCall& operator=(const OwnCall&) = delete;
-  /// Its work must be over, or its turn forgotten.
+  /// Its work must be over. If it waits for its turn still, that is withdrawn.
   ~OwnCall();
 
   /// It is made behind the mark, or else behind one that is made here. While other ranks are far
@@ -58,6 +58,7 @@ class OwnCall {
   int gpu_;
   const Open& open_;
   Turn turn_;
+  Turns* turns_ = nullptr;  ///< once it is announced
   std::unique_ptr<Mark> before_;
   std::optional<EventHandle> done_;
   std::string problem_;  ///< why it could not be begun

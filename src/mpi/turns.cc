@@ -11,6 +11,11 @@ void Turns::announce(Turn& turn, Buffers buffers) {
   waiting_.push_back(&turn);
 }
 
+void Turns::withdraw(Turn& turn) {
+  const std::scoped_lock lock(beginning_, mutex_);
+  if (std::erase(waiting_, &turn) > 0) turn.announcements->note_decided(turn.call);
+}
+
 void Turns::end(Turn& turn, Turn::State state) {
   turn.announcements->note_decided(turn.call);
   std::erase(waiting_, &turn);

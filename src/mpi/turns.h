@@ -46,6 +46,8 @@ class Turns {
 
   /// Announces the call, after make_room(). It must live until it waits no more, or until stop().
   void announce(Turn& turn, Buffers buffers);
+  /// A call that waits still is not to be begun any more: its rank has given up.
+  void withdraw(Turn& turn);
   /// Begins the calls whose turn it is, if no other thread is at it.
   void go_on();
   /// A thread begins them, until none waits.

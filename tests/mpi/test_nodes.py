@@ -317,6 +317,14 @@ def test_an_error_of_one_gpu_is_told_to_all_nodes(
     assert all("cuEventQuery" in line for line in errors), outcome.errors
 
 
+def test_calls_after_an_error_are_errors_and_do_not_hang(nodes: Nodes, sums: Path) -> None:
+    nodes.need_many()
+
+    outcome = nodes.ranks(4, "RANK / 2", *ONE_GPU_FAILS, sums, "again")
+
+    assert outcome.output.count("is right") == 4, outcome.output + outcome.errors
+
+
 @FORMS
 def test_ranks_may_finalize_after_an_error(
     nodes: Nodes, sums: Path, begun: tuple[str, ...]

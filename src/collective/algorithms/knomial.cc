@@ -22,8 +22,7 @@ class KNomial {
   }
 
   void compose() {
-    for (int rank = 0; rank < full_; ++rank)
-      composer_.copy(composer_.input(rank), composer_.output(rank), composer_.request().part());
+    for (int rank = 0; rank < full_; ++rank) copy_own(rank);
     std::vector<std::function<void(int)>> steps;
     if (extras() > 0) steps.emplace_back([this](int piece) { take_from_extras(piece); });
     for (int digit = 0; digit < digits_; ++digit)
@@ -56,6 +55,18 @@ class KNomial {
   [[nodiscard]] int peer(int rank, int digit, int distance) const {
     const int own = digit_of(rank, digit);
     return rank + ((own + distance) % radix_ - own) * power(digit);
+  }
+
+  // What a rank gives away at first goes from its input, unless extras' values are added to it.
+  void copy_own(int rank) {
+    if (extras() > 0)
+      return composer_.copy(composer_.input(rank), composer_.output(rank),
+                            composer_.request().part());
+    for (int piece = 0; piece < pieces_; ++piece) {
+      const Part own = range(rank, piece, 1);
+      composer_.copy(composer_.input(rank, own.offset), composer_.output(rank, own.offset),
+                     own.bytes);
+    }
   }
 
   void take_from_extras(int number) {

@@ -69,15 +69,36 @@ InternodeCollectives::InternodeCollectives(Driver& driver, const Machine& machin
                                            InternodeLink between)
     : driver_(driver), communicator_(std::move(communicator)) {
   check_nodes(*communicator_, *between.transport);
+  try {
+    make_parts(machine, settings, gpu, between);
+  } catch (const std::exception& problem) {
+    drop(problem.what());
+    throw;
+  }
+}
+
+void InternodeCollectives::make_parts(const Machine& machine, const Settings& settings, PlaceId gpu,
+                                      InternodeLink& between) {
   inside_ = make_inside(machine, settings, gpu);
-  rank_ = std::make_unique<NodeRank>(driver, gpu, communicator_->nodes(), rank(), inside_.get(),
+  rank_ = std::make_unique<NodeRank>(driver_, gpu, communicator_->nodes(), rank(), inside_.get(),
                                      between.piece);
-  exchange_ = std::make_unique<NodeExchange>(driver, machine, gpu, rank_->buffer_bytes(),
+  exchange_ = std::make_unique<NodeExchange>(driver_, machine, gpu, rank_->buffer_bytes(),
                                              proxy_group(std::move(between.transport)));
-  pipeline_ = std::make_unique<InternodePipeline>(driver, gpu, *exchange_);
+  pipeline_ = std::make_unique<InternodePipeline>(driver_, gpu, *exchange_);
   rank_->prepare(pipeline_->network());
   pipeline_->mark_network();
   join_aborts();
+}
+
+// The communicators may send by the transport, which goes first when a constructor fails: they end
+// before, and wait for no other rank.
+void InternodeCollectives::drop(const std::string& why) noexcept {
+  ignore_errors([&] { communicator_->abort(why); });
+  if (inside_) {
+    ignore_errors([&] { inside_->communicator().abort(why); });
+    inside_->leave();
+  }
+  communicator_->close();
 }
 
 InternodeCollectives::~InternodeCollectives() {

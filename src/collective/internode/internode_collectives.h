@@ -73,6 +73,9 @@ class InternodeCollectives final : public Collectives {
   void leave() noexcept override;
 
  private:
+  void make_parts(const Machine& machine, const Settings& settings, PlaceId gpu,
+                  InternodeLink& between);
+  void drop(const std::string& why) noexcept;
   [[nodiscard]] std::unique_ptr<NodeCollectives> make_inside(const Machine& machine,
                                                              const Settings& settings, PlaceId gpu);
   [[nodiscard]] ProxyGroup proxy_group(std::unique_ptr<Transport> transport);

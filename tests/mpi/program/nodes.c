@@ -4,6 +4,7 @@
    nodes apart CALLS          the same by calls that do not block: some ranks wait for each other in
    a barrier before they wait for the call, some behind that
    nodes freed CALLS          the same on communicators that are freed before the call is over
+   nodes again                sums in memory of GPUs until one is an error, and a few more
    nodes until FOLDER ERRORS  sums in memory of GPUs until one is an error. Each rank leaves a file
    in the folder then; rank 0 ends all once there are so many
    nodes leave                sums in memory of GPUs until one is an error, then the program's end
@@ -78,6 +79,20 @@ static void sum_until_error(void) {
   }
 }
 
+/* Later calls are errors at all ranks, and those with memory of the host are MPI's. */
+static int again_after_error(void) {
+  struct buffer given = allocate(DEVICE, 4 * ELEMENTS), taken = allocate(DEVICE, 4 * ELEMENTS);
+  int right = 1, errors = 0, number = rank, all = 0;
+  sum_until_error();
+  for (int i = 0; i < 5; ++i) errors += sum(given, taken, &right) != MPI_SUCCESS;
+  right &= MPI_Allreduce(&number, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS;
+  right &= all == size * (size - 1) / 2;
+  if (errors == 5 && right) printf("rank %d is right\n", rank);
+  fflush(stdout);
+  MPI_Finalize();
+  return 5;
+}
+
 static void until_error(const char* folder, int errors) {
   sum_until_error();
   char path[4096];
@@ -103,6 +118,7 @@ int main(int count, char** arguments) {
     MPI_Finalize();
     return 5;
   }
+  if (strcmp(arguments[1], "again") == 0) return again_after_error();
   const int calls = atoi(arguments[2]);
   int right = 1;
   if (strcmp(arguments[1], "device") != 0 && way == WAITS) right &= sums(HOST, calls);
