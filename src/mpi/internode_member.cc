@@ -31,7 +31,6 @@ InternodeMember::InternodeMember(const Library& library, Handle comm, int rank,
       rank_(rank),
       node_(nodes[static_cast<std::size_t>(rank)]),
       nodes_(nodes),
-      is_node_by_node_(are_node_by_node(nodes_)),
       ballot_(library, comm, terms.polls),
       numbers_(library, comm, size(), terms.has_threads) {}
 
@@ -44,7 +43,7 @@ bool InternodeMember::has(Operation operation) const {
     case Operation::scatter:
     case Operation::scatter_v:
     case Operation::all_to_all:
-    case Operation::all_to_all_v: return is_node_by_node_;
+    case Operation::all_to_all_v: return are_node_by_node(nodes_);
     default: return true;
   }
 }

@@ -82,7 +82,6 @@ class InternodeMember {
   int rank_;
   std::string node_;
   Nodes nodes_;
-  bool is_node_by_node_;
   Ballot ballot_;
   CallNumbers numbers_;
   Handle between_ = 0;  ///< the messages' communicator
