@@ -320,7 +320,7 @@ def test_a_collective_is_measured_by_each_algorithm():
 def test_a_collective_is_planned_with_reasons():
     run = succeed("plan", "allreduce", "64M", "--machine", "cedar", "--any-order")
 
-    for word in ("By flat", "hierarchical", "times as long", "one path"):
+    for word in ("By trees", "hierarchical", "times as long", "one path"):
         assert word in run.stdout
 
 
