@@ -180,7 +180,9 @@ typedef struct polypath_piece {
  * program's own fill a GPU until these very copies have arrived.
  * @param enqueued  if not NULL receives how many were enqueued: all; none, if an argument of any
  *                  piece is wrong; else how many from the first one on: what comes after may
- *                  be enqueued in part, and can be asked for again if it is independent
+ *                  be enqueued in part, and can be asked for again if it is independent. An
+ *                  address that CUDA does not know may be pageable memory: whether it is there
+ *                  shows only when its copy is made
  */
 POLYPATH_API polypath_status polypath_copy_many_on(polypath_context* context,
                                                    const polypath_piece* pieces, size_t count,
