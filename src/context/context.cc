@@ -176,6 +176,7 @@ std::vector<GpuStream> Context::waiting_beside(const GpuStream& stream,
 
 std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copies,
                                            std::size_t* enqueued) {
+  if (enqueued != nullptr) *enqueued = 0;
   std::map<std::pair<StreamHandle, StreamHandle>, std::pair<GpuStream, GpuStream>> orders;
   std::vector<CopyCall> calls;
   calls.reserve(copies.size());
@@ -194,6 +195,7 @@ std::vector<CopyResult> Context::copy_many(const std::vector<OrderedCopy>& copie
   }
   std::vector<CopyResult> results;
   if (copies.size() > 1 && !orders.empty() && depend_on_each_other(calls)) {
+    for (const CopyCall& call : calls) (void)engine_->decide(call);  // refuses bad arguments
     for (const OrderedCopy& copy : copies) {
       if (enqueued != nullptr) *enqueued = results.size();
       results.push_back(copy_many({copy}).front());

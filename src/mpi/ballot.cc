@@ -11,12 +11,7 @@ constexpr std::uint64_t kMostCallsBetweenPolls = 256;
 
 }  // namespace
 
-Ballot::~Ballot() {
-  votes_.splice(votes_.end(), polled_);
-  for (Vote& vote : votes_)
-    while (!is_over(vote)) {
-    }
-}
+Ballot::~Ballot() { abandon(); }
 
 bool Ballot::is_over(Vote& vote) const {
   if (vote.is_over) return true;

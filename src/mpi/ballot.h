@@ -35,7 +35,7 @@ class Ballot {
       : library_(library), comm_(comm), polls_(polls) {}
   Ballot(const Ballot&) = delete;
   Ballot& operator=(const Ballot&) = delete;
-  /// Waits for this rank's votes, which the others' follow unless they are abandoned.
+  /// Votes that are not over are abandoned: is_waiting() says whether there are any.
   ~Ballot();
 
   /// A call with memory of the host, and quick; false if decide() has to be asked.

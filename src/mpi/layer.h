@@ -27,7 +27,8 @@ namespace polypath::mpi {
 /// Thread-safe as far as MPI is.
 class Layer {
  public:
-  /// `raises_threads`: MPI is to take calls of several threads, whatever the program asks for.
+  /// With `raises_threads` MPI is initialised for MPI_THREAD_MULTIPLE even if the program asks for
+  /// less.
   Layer(Library library, Open open, GpuOf ask, NodeOfJob job, bool raises_threads);
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -41,7 +42,7 @@ class Layer {
   /// A communicator has been made, which all its ranks are about to know; it may be MPI_COMM_NULL.
   void note_made(Handle comm);
   /// Tells the other ranks of a call on memory that is the host's without a question, and is quick.
-  /// The call is MPI's then; false: it is to be described.
+  /// The call is MPI's then; false: it is to be described. `blocks`: the program has no request.
   [[nodiscard]] bool is_plain_call(Handle comm, const void* send, const void* receive, bool blocks);
   /// `real` makes the call with other memory.
   Result collective(const Call& call, const RealCall& real);

@@ -55,5 +55,27 @@ TEST(Context, KeepsTheOrderWithStreamsBesideAlsoAfterAnError) {
   EXPECT_TRUE(context.violations().empty());
 }
 
+// The second copy reads what the first one writes, so that they are made one after the other.
+TEST(Context, RefusesBadCopiesBeforeAnyOfThoseThatDependOnEachOther) {
+  Context context(open_machine("h200x4", {}));
+  const Address first = context.allocate("gpu0", kLarge);
+  const Address second = context.allocate("gpu1", kLarge);
+  const GpuStream stream{"gpu0", context.create_stream("gpu0")};
+  const GpuStream beside{"gpu1", context.create_stream("gpu1")};
+  const auto copy = [&](Address to, Address from, Bytes bytes) {
+    return OrderedCopy{
+        .stream = stream, .beside = {beside}, .destination = to, .source = from, .bytes = bytes};
+  };
+  std::size_t enqueued = 1;
+
+  EXPECT_THROW((void)context.copy_many({copy(second, first, kLarge), copy(first, second, kLarge),
+                                        copy(second, first, kLarge + kLarge)},
+                                       &enqueued),
+               Error);
+
+  EXPECT_EQ(enqueued, 0U);
+  EXPECT_EQ(context.statistics().transfers, 0U);
+}
+
 }  // namespace
 }  // namespace polypath::test::context_test

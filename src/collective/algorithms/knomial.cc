@@ -57,16 +57,13 @@ class KNomial {
     return rank + ((own + distance) % radix_ - own) * power(digit);
   }
 
-  // What a rank gives away at first goes from its input, unless extras' values are added to it.
+  // What a rank gives away at first goes from its input, unless extras' values are added to it. Of
+  // several pieces one copy of all takes fewer calls than what is kept of each.
   void copy_own(int rank) {
-    if (extras() > 0)
-      return composer_.copy(composer_.input(rank), composer_.output(rank),
-                            composer_.request().part());
-    for (int piece = 0; piece < pieces_; ++piece) {
-      const Part own = range(rank, piece, 1);
-      composer_.copy(composer_.input(rank, own.offset), composer_.output(rank, own.offset),
-                     own.bytes);
-    }
+    const bool all = extras() > 0 || pieces_ > 1;
+    const Part own = all ? Part{{}, composer_.request().part()} : range(rank, 0, 1);
+    composer_.copy(composer_.input(rank, own.offset), composer_.output(rank, own.offset),
+                   own.bytes);
   }
 
   void take_from_extras(int number) {

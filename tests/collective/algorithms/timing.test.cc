@@ -57,25 +57,8 @@ TEST(CollectiveTime, OfTwoRanksIsTwiceHalfTheMessage) {
   EXPECT_LT(predicted, 20'100_us);
 }
 
-TEST(CollectiveRun, OrdersProgramsOnDifferentStreams) {
-  const Machine machine = load_machine("cedar");
-  const CollectiveRequest request = all_reduce_of(machine, 4, 1_MiB);
-  const CollectiveProgram program(
-      build(find_algorithm("flat"), machine, request, {.piece = 64_KiB}), Executor::stream);
-  Ranks ranks(machine, request);
-  const StreamHandle other = ranks.driver().create_stream(ranks.gpu());
-
-  ranks.runner().run(program, ranks.buffers(), ranks.stream(), ranks.gpu());
-  ranks.runner().run(program, ranks.buffers(), other, ranks.gpu());
-  ranks.driver().synchronize(other);
-
-  EXPECT_THAT(ranks.driver().violations(), testing::IsEmpty());
-  ranks.driver().destroy_stream(other);
-  EXPECT_THAT(ranks.close(), testing::IsEmpty());
-}
-
 // Programs keep their scratch memory to themselves: that of one comes after all of the one before.
-TEST(CollectiveRun, OrdersProgramsOfBothExecutorsInTheSameScratchMemory) {
+TEST(CollectiveRun, OrdersProgramsOfBothExecutorsOnDifferentStreams) {
   const Machine machine = load_machine("cedar");
   const CollectiveRequest request = all_reduce_of(machine, 4, 1_MiB);
   const auto program = [&](Executor executor) {

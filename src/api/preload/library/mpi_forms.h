@@ -1,8 +1,8 @@
 #pragma once
 // The forms that MPI's collective functions have, each as one template: it describes the call for
 // the layer before MPI, and makes it with other memory, or on another communicator of the same
-// ranks. `real` finds MPI's own function; `request`
-// is nothing, or where the request of a non-blocking call is to be.
+// ranks. `real` finds MPI's own function; `request` is nothing, or where the request of a
+// non-blocking call is to be.
 
 #include <deque>
 #include <exception>
