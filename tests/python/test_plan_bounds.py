@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,22 @@ def test_no_plan_of_a_generated_machine_is_below_its_bound(seed: int) -> None:
 def test_no_plan_of_a_known_machine_is_below_its_bound(name: str, nodes: int) -> None:
     for row in plan_bounds.rows_of(name, nodes, [16 << 20], False):
         assert bound_figures.ratio(row) >= 1, plan_bounds.line(row)
+
+
+def test_stored_predictions_are_those_of_today() -> None:
+    rows = json.loads((ROOT / "results/simulated/plan_bounds.json").read_text())["rows"]
+    zoo = {each["name"] for each in plan_bounds.reports.machines()}
+    known = [row for row in rows if row["machine"] in zoo]
+
+    assert len(known) > 100
+    for row in known:
+        asked = {name: row[name] for name in ("root",) if row[name] is not None}
+        asked |= {"nodes": row["nodes"]} if row["nodes"] > 1 else {}
+        plan = plan_bounds.reports.collective_plan(
+            row["collective"], row["bytes"], machine=row["machine"],
+            any_order=row["any_order"], **asked,
+        )  # fmt: skip
+        assert plan["predicted_seconds"] == pytest.approx(row["predicted_seconds"]), row
 
 
 def test_roots_have_bounds_of_their_own() -> None:
