@@ -19,6 +19,14 @@ namespace {
 
 }  // namespace
 
+std::vector<MemoryPart> Driver::shareable_parts(Address begin, Bytes bytes) {
+  const auto memory = find_memory(begin);
+  const bool is_inside =
+      memory && memory->kind == MemoryKind::device && begin + bytes <= memory->base + memory->size;
+  if (!is_inside) return {};
+  return {{memory->base, memory->size, memory_id(begin)}};
+}
+
 Seconds Driver::copy_by_threads(const std::vector<Enqueued>& copies) {
   std::atomic<std::size_t> ready{0};
   std::atomic<bool> started{false};
@@ -90,6 +98,10 @@ void Driver::await_flag(const FlagRequest& flag, StreamHandle stream) {
 }
 
 void Driver::signal(Address, PlaceId, std::uint32_t) { fail_without_flags(name()); }
+
+ExportedMemory Driver::export_range(const std::vector<MemoryPart>& parts) {
+  return export_memory(parts.front().base);
+}
 
 ExportedMemory Driver::export_memory(Address) { fail_without_sharing(name()); }
 

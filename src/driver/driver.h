@@ -146,6 +146,15 @@ struct MemoryInfo {
   MemoryKind kind = MemoryKind::device;
 };
 
+/// Memory that was allocated, or mapped, at once: a part of a range.
+struct MemoryPart {
+  Address base;
+  Bytes size;
+  std::uint64_t id = 0;  ///< as Driver::memory_id
+
+  bool operator==(const MemoryPart&) const = default;
+};
+
 /// The GPUs that copy to and from staging memory.
 struct StagingUsers {
   PlaceId writer;
@@ -189,6 +198,10 @@ class Driver {
     (void)address;
     return 0;
   }
+
+  /// What a range of a GPU's memory lies in that export_range() would hand out: the allocation, or
+  /// mappings without a gap, whole and in order. Empty if that is not so.
+  [[nodiscard]] virtual std::vector<MemoryPart> shareable_parts(Address begin, Bytes bytes);
 
   /// A stream of a GPU. Work on one stream runs in order.
   virtual StreamHandle create_stream(PlaceId gpu) = 0;
@@ -290,6 +303,8 @@ class Driver {
   /// address on. Error (unsupported) for memory that cannot be shared; allocate_shareable() returns
   /// none such.
   [[nodiscard]] virtual ExportedMemory export_memory(Address address);
+  /// The same for what shareable_parts() found: from the first of them to the end of the last one.
+  [[nodiscard]] virtual ExportedMemory export_range(const std::vector<MemoryPart>& parts);
   /// Where a GPU finds it, also if it is memory of this very process. Error (invalid_argument) if
   /// these bytes name nothing, (driver) if it cannot be reached.
   [[nodiscard]] virtual Address import_memory(const ExportedMemory& memory, PlaceId gpu);

@@ -81,6 +81,12 @@ class ForwardingDriver : public Driver {
     real_.signal(address, place, value);
   }
   ExportedMemory export_memory(Address address) override { return real_.export_memory(address); }
+  std::vector<MemoryPart> shareable_parts(Address begin, Bytes bytes) override {
+    return real_.shareable_parts(begin, bytes);
+  }
+  ExportedMemory export_range(const std::vector<MemoryPart>& parts) override {
+    return real_.export_range(parts);
+  }
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override {
     return real_.import_memory(memory, gpu);
   }

@@ -120,6 +120,7 @@
   X(cuMemGetAccess, 10020)                    \
   X(cuMemExportToShareableHandle, 10020)      \
   X(cuMemImportFromShareableHandle, 10020)    \
+  X(cuMemRetainAllocationHandle, 11000)       \
   X(cuMemAllocAsync, 11020)                   \
   X(cuMemAllocAsync_ptsz, 11020)              \
   X(cuMemAllocFromPoolAsync, 11020)           \
@@ -203,7 +204,6 @@
   X(cuLibraryGetGlobal, 12000)                     \
   X(cuModuleGetGlobal_v2, 3020)                    \
   X(cuMemGetAllocationPropertiesFromHandle, 10020) \
-  X(cuMemRetainAllocationHandle, 11000)            \
   X(cuMemGetHandleForAddressRange, 11070)          \
   X(cuMemPoolExportPointer, 11020)                 \
   X(cuMemPoolExportToShareableHandle, 11020)       \

@@ -28,7 +28,8 @@ void create(Process& process, std::uint64_t* handle, std::size_t size,
     process.collect(process.contexts.gpu(device).place);
     refuse(kOutOfMemory, "the GPU has no room left (STANDIN_MEMORY)");
   }
-  *handle = process.virtual_memory.create(device, {size}, wanted->handle_types);
+  *handle = process.virtual_memory.create(device, process.contexts.gpu(device).uuid, {size},
+                                          wanted->handle_types);
 }
 
 void open(Process& process, DevicePointer begin, std::size_t size, const cuda::MemoryUser* users,
@@ -50,14 +51,27 @@ struct FabricHandle {
 };
 
 void export_memory(Process& process, void* where, std::uint64_t memory, unsigned type) {
+  if (type == cuda::kFileHandles)
+    return store(static_cast<int*>(where), process.virtual_memory.file_of(memory));
   const auto types = static_cast<unsigned>(process.virtual_memory.handle_types_of(memory));
-  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are handles of fabrics only");
+  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are no such handles here");
   if ((types & type) == 0) refuse(kInvalidValue, "the memory was not made to be shared so");
   store(static_cast<FabricHandle*>(where), FabricHandle{.memory = memory, .rest = {}});
 }
 
+// The driver takes a file's number for the pointer.
+std::uint64_t import_file(Process& process, int file) {
+  const VirtualMemory::Uuid uuid = VirtualMemory::gpu_of_file(file);
+  for (int device = 0; device < static_cast<int>(process.contexts.gpus().size()); ++device)
+    if (process.contexts.gpu(device).uuid == uuid)
+      return process.virtual_memory.import_file(file, device);
+  refuse(kInvalidValue, "the memory is of a GPU that is not visible here");
+}
+
 std::uint64_t import_memory(Process& process, const void* handle, unsigned type) {
-  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are handles of fabrics only");
+  if (type == cuda::kFileHandles)
+    return import_file(process, static_cast<int>(reinterpret_cast<std::intptr_t>(handle)));
+  if (type != cuda::kFabricHandles) refuse(kNotSupported, "there are no such handles here");
   if (handle == nullptr) refuse(kInvalidValue, "an argument is null");
   return process.virtual_memory.import(static_cast<const FabricHandle*>(handle)->memory);
 }
@@ -85,6 +99,12 @@ STANDIN_EXPORT Result cuMemGetAllocationGranularity(std::size_t* where,
 STANDIN_EXPORT Result cuMemCreate(std::uint64_t* handle, std::size_t size,
                                   const cuda::MemoryProperties* wanted, unsigned long long) {
   return enter("cuMemCreate", [&](Process& process) { create(process, handle, size, wanted); });
+}
+
+STANDIN_EXPORT Result cuMemRetainAllocationHandle(std::uint64_t* handle, void* address) {
+  return enter("cuMemRetainAllocationHandle", [&](Process& process) {
+    store(handle, process.virtual_memory.retain({reinterpret_cast<std::uintptr_t>(address)}));
+  });
 }
 
 STANDIN_EXPORT Result cuMemRelease(std::uint64_t handle) {

@@ -70,7 +70,8 @@ void Allocations::give_up(const Allocation& memory) {
   runner_.free(memory.base);
   const bool mapped = memory.origin == MemoryOrigin::mapped;
   if (memory.segment && !mapped) addresses_.give_back(memory.base, memory.size);
-  if (chaotic_ && (mapped || memory.origin == MemoryOrigin::device)) memory.segment->spoil();
+  const bool is_gone = mapped ? !memory.lives_on : memory.origin == MemoryOrigin::device;
+  if (chaotic_ && is_gone) memory.segment->spoil();
 }
 
 Allocation* Allocations::find(Address address) {

@@ -42,6 +42,7 @@ struct Allocation {
   int handle_types = 0;     ///< by which it may be shared, of mapped and pooled memory
   Address reserved;         ///< of mapped memory: the reservation that it lies in
   Bytes reserved_size;      ///< of that
+  bool lives_on = false;    ///< of mapped memory: elsewhere, when it is unmapped here
   std::uintptr_t pool = 0;  ///< of pooled memory
   bool freed = false;       ///< of pooled memory: the pool has it back, or will in stream order
   int opened = 0;           ///< how often an imported handle was

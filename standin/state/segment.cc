@@ -11,6 +11,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -85,17 +87,36 @@ std::shared_ptr<Segment> Segment::create(Bytes size) {
   return std::shared_ptr<Segment>(new Segment(name, name.file));
 }
 
-std::shared_ptr<Segment> Segment::open(const SegmentName& name) {
+template <class OpenFile>
+std::shared_ptr<Segment> Segment::open_once(const SegmentName& name, const OpenFile& open_file) {
   const std::scoped_lock lock(opened_mutex);
   std::erase_if(opened(), [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Segment>& known = opened()[{name.process_nonce, name.serial}];
   if (auto segment = known.lock()) return segment;
-  const int file = open_file_of_process(name);
+  const int file = open_file();
   if (file < 0) return nullptr;
   auto segment = std::shared_ptr<Segment>(new Segment(name, file));
   known = segment;
   return segment;
 }
+
+std::shared_ptr<Segment> Segment::open(const SegmentName& name) {
+  return open_once(name, [&] { return open_file_of_process(name); });
+}
+
+std::shared_ptr<Segment> Segment::of_file(int file) {
+  SegmentName name;
+  name.process = getpid(), name.file = file;
+  struct stat status {};
+  const std::string text = name_of_file(file);
+  const bool is_segment = std::sscanf(text.c_str(), "/memfd:standin-%16" SCNx64 "-%" SCNu64,
+                                      &name.process_nonce, &name.serial) == 2;
+  if (!is_segment || fstat(file, &status) != 0) return nullptr;
+  name.size = static_cast<std::uint64_t>(status.st_size);
+  return open_once(name, [&] { return fcntl(file, F_DUPFD_CLOEXEC, 0); });
+}
+
+int Segment::duplicate_file() const { return fcntl(file_, F_DUPFD_CLOEXEC, 0); }
 
 Segment::Segment(const SegmentName& name, int file) : name_(name), file_(file) {
   void* bytes = mmap(nullptr, name.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

@@ -27,6 +27,8 @@ class Segment {
   /// The segment of another process; the one object of this process if it is open already. Null if
   /// it is no more: descriptors are used again, so the name of the file found there is checked.
   static std::shared_ptr<Segment> open(const SegmentName& name);
+  /// Of an open file, which stays the caller's; null if it is no segment's.
+  static std::shared_ptr<Segment> of_file(int file);
 
   /// The common part of the names of this process's segments.
   static std::uint64_t nonce_of_this_process();
@@ -38,11 +40,16 @@ class Segment {
   /// Where this process reads and writes them.
   [[nodiscard]] std::byte* bytes() const { return bytes_; }
   [[nodiscard]] const SegmentName& name() const { return name_; }
+  /// A descriptor of its own for the file, to be sent to another process; -1: there is none left.
+  [[nodiscard]] int duplicate_file() const;
   /// Overwrites all pages that were ever written, for readers that still use them.
   void spoil();
 
  private:
   Segment(const SegmentName& name, int file);
+  /// The one object of this process, or a new one of the file that `open_file` returns.
+  template <class OpenFile>
+  static std::shared_ptr<Segment> open_once(const SegmentName& name, const OpenFile& open_file);
 
   SegmentName name_;
   int file_;

@@ -1,5 +1,6 @@
 #include "standin/state/virtual_memory.h"
 
+#include <cstring>
 #include <utility>
 
 namespace polypath::standin {
@@ -12,35 +13,82 @@ void check_size(Bytes size) {
 
 }  // namespace
 
-std::uint64_t VirtualMemory::create(int ordinal, Bytes size, int handle_types) {
+// Memory that may be handed out says behind its bytes whose it is.
+std::uint64_t VirtualMemory::create(int ordinal, const Uuid& gpu, Bytes size, int handle_types) {
   check_size(size);
-  physical_[++last_] = {ordinal, size, handle_types, Segment::create(size)};
+  const bool by_file = (static_cast<unsigned>(handle_types) & cuda::kFileHandles) != 0;
+  auto segment = Segment::create(by_file ? size + Bytes{gpu.size()} : size);
+  if (by_file) std::memcpy(segment->bytes() + size.value, gpu.data(), gpu.size());
+  physical_[++last_] = {ordinal, size, handle_types, std::move(segment)};
   return last_;
 }
 
 std::uint64_t VirtualMemory::import(std::uint64_t handle) {
   Physical imported = find(handle);
-  imported.mappings = 0, imported.imported = true;
+  imported.mappings = 0, imported.references = 1, imported.imported = true;
   physical_[++last_] = std::move(imported);
+  return last_;
+}
+
+int VirtualMemory::file_of(std::uint64_t handle) const {
+  const Physical& memory = find(handle);
+  if ((static_cast<unsigned>(memory.handle_types) & cuda::kFileHandles) == 0)
+    refuse(kInvalidValue, "the memory was not made to be shared so");
+  const int file = memory.segment->duplicate_file();
+  if (file < 0) refuse(kOutOfMemory, "the process has no descriptor left");
+  return file;
+}
+
+namespace {
+
+std::shared_ptr<Segment> segment_of(int file) {
+  auto segment = Segment::of_file(file);
+  if (!segment || segment->name().size % VirtualMemory::kGranularity != sizeof(VirtualMemory::Uuid))
+    refuse(kInvalidValue, "that is no file of a GPU's memory");
+  return segment;
+}
+
+}  // namespace
+
+VirtualMemory::Uuid VirtualMemory::gpu_of_file(int file) {
+  const auto segment = segment_of(file);
+  Uuid gpu;
+  std::memcpy(gpu.data(), segment->bytes() + segment->name().size - gpu.size(), gpu.size());
+  return gpu;
+}
+
+std::uint64_t VirtualMemory::import_file(int file, int ordinal) {
+  auto segment = segment_of(file);
+  const Bytes size{segment->name().size - sizeof(Uuid)};
+  physical_[++last_] = {ordinal, size, 0, std::move(segment)};
+  physical_[last_].imported = true;
   return last_;
 }
 
 const VirtualMemory::Physical& VirtualMemory::find(std::uint64_t handle) const {
   const auto found = physical_.find(handle);
-  if (found == physical_.end() || found->second.released)
+  if (found == physical_.end() || found->second.references == 0)
     refuse(kInvalidValue, "the handle is none, or no more");
   return found->second;
 }
 
+std::uint64_t VirtualMemory::retain(Address address) {
+  const Allocation& memory = allocations_.get(address);
+  if (memory.origin != MemoryOrigin::mapped) refuse(kInvalidValue, "no memory is mapped there");
+  const std::uint64_t handle = mapped_.at(memory.base);
+  ++physical_[handle].references;
+  return handle;
+}
+
 void VirtualMemory::release(std::uint64_t handle) {
   (void)find(handle);
-  physical_[handle].released = true;
+  --physical_[handle].references;
   give_up_if_unused(handle);
 }
 
 void VirtualMemory::give_up_if_unused(std::uint64_t handle) {
   const Physical& memory = physical_.at(handle);
-  if (memory.released && memory.mappings == 0) physical_.erase(handle);
+  if (memory.references == 0 && memory.mappings == 0) physical_.erase(handle);
 }
 
 Address VirtualMemory::reserve(Bytes size) {
@@ -92,6 +140,9 @@ std::vector<Address> VirtualMemory::mappings_in(Address begin, Bytes size) {
 }
 
 void VirtualMemory::unmap_one(Address begin) {
+  const Physical& memory = physical_.at(mapped_.at(begin));
+  allocations_.get(begin).lives_on =
+      memory.imported || memory.references > 0 || memory.mappings > 1;
   allocations_.remove(begin, MemoryOrigin::mapped, kInvalidValue);
   const std::uint64_t handle = mapped_.extract(begin).mapped();
   --physical_[handle].mappings;

@@ -2,7 +2,9 @@
 // Memory of GPUs apart from addresses: made, mapped at addresses that were reserved, opened to some
 // GPUs, and given back piece by piece. None of that waits for anything.
 
+#include <array>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "standin/state/allocations.h"
@@ -16,12 +18,23 @@ class VirtualMemory {
 
   explicit VirtualMemory(Allocations& allocations) : allocations_(allocations) {}
 
+  using Uuid = std::array<unsigned char, 16>;  ///< of a GPU
+
   /// Memory of the GPU at no address; its handle. Refuses (invalid value) sizes that do not fit.
-  std::uint64_t create(int ordinal, Bytes size, int handle_types);
+  std::uint64_t create(int ordinal, const Uuid& gpu, Bytes size, int handle_types);
   /// Another handle of the same memory, as another process would get it.
   std::uint64_t import(std::uint64_t handle);
-  /// It lives on where it is mapped.
+  /// One more reference to the memory that is mapped there. Refuses (invalid value).
+  std::uint64_t retain(Address address);
+  /// One reference less. Without any the memory lives on where it is mapped.
   void release(std::uint64_t handle);
+  /// A file that stands for the memory, for another process; the caller's. Refuses (invalid value)
+  /// memory that was not made for that.
+  [[nodiscard]] int file_of(std::uint64_t handle) const;
+  /// The GPU of such a file. Refuses (invalid value) other files.
+  static Uuid gpu_of_file(int file);
+  /// The memory of such a file, of a GPU with that number here; its handle.
+  std::uint64_t import_file(int file, int ordinal);
 
   [[nodiscard]] Address reserve(Bytes size);
   void free_address(Address begin, Bytes size);
@@ -47,7 +60,7 @@ class VirtualMemory {
     Bytes size;
     int handle_types = 0;
     std::shared_ptr<Segment> segment;
-    bool released = false;
+    int references = 1;
     int mappings = 0;
     bool imported = false;  ///< it counts as that of the first handle
   };

@@ -3,7 +3,8 @@
 RANK is a number, `threads` for all ranks as threads of this process, or `one` for all of them in
 one thread. What is sent follows from the seed, and so all ranks know it. Prints "right" if every
 byte is. With the word `gpus` it runs on GPUs and the real NCCL: what only the stand-in refuses is
-left out. `few`, `many` and `freed` stand for other exchanges than all of them.
+left out. `few`, `many` and `freed` stand for other exchanges than all of them. With `mapped` their
+memory lies at virtual addresses.
 """
 
 from __future__ import annotations
@@ -27,14 +28,78 @@ ROOM = 2 * LARGE
 ROUNDS = 6
 
 
+class Location(ctypes.Structure):
+    """CUmemLocation."""
+
+    _fields_ = (("type", ctypes.c_int), ("id", ctypes.c_int))
+
+
+class Properties(ctypes.Structure):
+    """CUmemAllocationProp."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location", Location),
+        ("rest", ctypes.c_uint64 * 2),
+    )
+
+
+class Access(ctypes.Structure):
+    """CUmemAccessDesc."""
+
+    _fields_ = (("location", Location), ("flags", ctypes.c_int))
+
+
+class Mapped:
+    """Memory at virtual addresses in many pieces, open to its GPU only, as expandable segments."""
+
+    PIECE = 2 << 20
+
+    def __init__(self, gpu: Gpu, number: int, count: int) -> None:
+        driver, piece = gpu.driver, ctypes.c_size_t(self.PIECE)
+        pieces = -(-count // self.PIECE)
+        self.driver, self.size = driver, ctypes.c_size_t(pieces * self.PIECE)
+        self.address, self.memories = ctypes.c_uint64(), [ctypes.c_uint64() for _ in range(pieces)]
+        nothing, owner = ctypes.c_uint64(0), Location(1, number)
+        wanted, opened = Properties(1, 1, owner), Access(owner, 3)
+        begin = ctypes.byref(self.address)
+        must(driver.cuMemAddressReserve(begin, self.size, ctypes.c_size_t(0), nothing, nothing))
+        for i, memory in enumerate(self.memories):
+            must(driver.cuMemCreate(ctypes.byref(memory), piece, ctypes.byref(wanted), nothing))
+            at = ctypes.c_uint64(self.address.value + i * self.PIECE)
+            must(driver.cuMemMap(at, piece, ctypes.c_size_t(0), memory, nothing))
+        one = ctypes.c_size_t(1)
+        must(driver.cuMemSetAccess(self.address, self.size, ctypes.byref(opened), one))
+
+    def free(self) -> None:
+        """Give all of it back."""
+        must(self.driver.cuMemUnmap(self.address, self.size))
+        for memory in self.memories:
+            must(self.driver.cuMemRelease(memory))
+        must(self.driver.cuMemAddressFree(self.address, self.size))
+
+
 class Bytes:
     """Memory of a GPU."""
 
     def __init__(self, gpu: Gpu, count: int) -> None:
         self.gpu, self.count = gpu, count
         self.address = ctypes.c_uint64()
+        self.mapped: Mapped | None = None
         gpu.use()
-        must(gpu.driver.cuMemAlloc_v2(ctypes.byref(self.address), ctypes.c_size_t(count)))
+        if "mapped" in sys.argv[5:]:
+            self.mapped = Mapped(gpu, gpu.number, count)
+            self.address = self.mapped.address
+        else:
+            must(gpu.driver.cuMemAlloc_v2(ctypes.byref(self.address), ctypes.c_size_t(count)))
+
+    def free(self) -> None:
+        """Give it back."""
+        if self.mapped:
+            self.mapped.free()
+        else:
+            must(self.gpu.driver.cuMemFree_v2(self.address))
 
     def at(self, offset: int) -> Value:
         """Return the address of a byte."""
@@ -284,7 +349,7 @@ def with_other_memory(rank: Rank, chance: random.Random) -> None:
     """Free memory that other ranks know, and go on with memory that may be where that was."""
     for _ in range(3):
         for each in (rank.sent, rank.received):
-            must(rank.gpu.driver.cuMemFree_v2(each.address))
+            each.free()
         rank.sent, rank.received = (Bytes(rank.gpu, ROOM * rank.ranks) for _ in range(2))
         uneven(rank, chance)
 
@@ -333,7 +398,7 @@ def freed_while_another_waits(rank: Rank, chance: random.Random) -> None:
         rank.send(0, data[1])
     if rank.number == 2:
         rank.settle()
-        must(rank.gpu.driver.cuMemFree_v2(rank.received.address))
+        rank.received.free()
         rank.received = Bytes(rank.gpu, ROOM * rank.ranks)
         rank.send(0, data[2])
         tell("freed")

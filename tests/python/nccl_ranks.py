@@ -37,7 +37,7 @@ class Gpu:
     """A GPU of the driver, with a stream."""
 
     def __init__(self, number: int) -> None:
-        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.number, self.driver = number, ctypes.CDLL("libcuda.so.1")
         self.context, self.stream = Value(), Value()
         must(self.driver.cuInit(0))
         must(self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(self.context), number))

@@ -15,6 +15,7 @@ from standin_copies import AROUND, on_the_stand_in
 
 PROGRAM = Path(__file__).parent / "nccl_messages.py"
 LIMIT = 240
+UNKNOWN_MEMORY = "NCCL: memory that the other rank does not know yet"
 
 pytestmark = on_the_stand_in
 
@@ -83,7 +84,7 @@ def test_messages_of_processes_are_ours_and_right(
     counted = run(tmp_path, [str(rank) for rank in range(ranks)], ranks, seed, XDG_CACHE_HOME=cache)
 
     assert counted["Polypath"] > 0
-    assert counted["NCCL: memory that the other rank does not know yet"] > 0
+    assert counted[UNKNOWN_MEMORY] > 0
     assert counted["NCCL: a call that is captured"] == 2
 
 
@@ -99,6 +100,15 @@ def test_messages_of_threads_are_ours_and_right(
 @pytest.mark.parametrize(("ranks", "seed"), [(2, 8), (4, 9)])
 def test_one_thread_may_have_all_ranks(tmp_path: Path, ranks: int, seed: int, cache: str) -> None:
     counted = run(tmp_path, ["one"], ranks, seed, XDG_CACHE_HOME=cache)
+
+    assert counted["Polypath"] > 0
+
+
+@pytest.mark.parametrize("which", [["0", "1"], ["threads"], ["one"]])
+def test_memory_at_virtual_addresses_is_opened_too(
+    tmp_path: Path, which: list[str], cache: str
+) -> None:
+    counted = run(tmp_path, which, 2, 11, "mapped", XDG_CACHE_HOME=cache)
 
     assert counted["Polypath"] > 0
 

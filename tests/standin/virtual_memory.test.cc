@@ -1,5 +1,8 @@
 // Memory apart from addresses: who may use it, when it is given back, and that nothing waits.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "standin/program.h"
 #include "support/layers.h"
 
@@ -10,9 +13,9 @@ constexpr std::size_t kUnit = std::size_t{2} << 20;
 
 class StandInVirtualMemory : public StandIn {
  protected:
-  static Result create(std::uint64_t* memory, std::size_t size, int gpu) {
+  static Result create(std::uint64_t* memory, std::size_t size, int gpu, int handles = 0) {
     cuda::MemoryProperties wanted;
-    wanted.location.id = gpu;
+    wanted.location.id = gpu, wanted.handle_types = handles;
     return cu("cuMemCreate", memory, size, &wanted, 0ULL);
   }
   static DevicePointer reserve(std::size_t size) {
@@ -183,6 +186,63 @@ TEST_F(StandInVirtualMemory, DisturbsNobody) {
   EXPECT_EQ(cu("cuMemRelease", memory), 0);
 
   EXPECT_EQ(cu("cuStreamEndCapture", captured, &graph), 0);
+}
+
+// As on H200s (driver 580): another reference, and a number of its own for each mapping.
+TEST_F(StandInVirtualMemory, IsFoundByItsAddress) {
+  constexpr int kNumber = 7;  // CU_POINTER_ATTRIBUTE_BUFFER_ID
+  std::uint64_t memory = 0, found = 0;
+  ASSERT_EQ(create(&memory, kUnit, 1), 0);
+  const DevicePointer begin = reserve(2 * kUnit);
+  ASSERT_EQ(map(begin, memory), 0);
+  const std::size_t number = attribute(kNumber, begin);
+
+  const auto at = [](DevicePointer address) { return reinterpret_cast<void*>(address); };
+  EXPECT_EQ(cu("cuMemRetainAllocationHandle", &found, at(begin + kUnit / 2)), 0);
+  EXPECT_EQ(found, memory);
+  EXPECT_EQ(cu("cuMemRetainAllocationHandle", &found, at(begin + kUnit)), cuda::kInvalidValue);
+
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+  EXPECT_EQ(map(begin, memory), 0) << "one reference is left";
+  EXPECT_NE(attribute(kNumber, begin), number);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), cuda::kInvalidValue);
+}
+
+TEST_F(StandInVirtualMemory, IsHandedOutByAFile) {
+  std::uint64_t memory = 0, imported = 0;
+  int file = -1;
+  ASSERT_EQ(create(&memory, kUnit, 1, cuda::kFileHandles), 0);
+  const DevicePointer begin = reserve(2 * kUnit), other = begin + kUnit;
+  ASSERT_EQ(map(begin, memory), 0);
+  ASSERT_EQ(open(begin, 0), 0);
+  const Contents bytes = pattern(kSmall, 1);
+  write(begin, bytes);
+
+  ASSERT_EQ(cu("cuMemExportToShareableHandle", &file, memory, cuda::kFileHandles, 0ULL), 0);
+  void* const number = reinterpret_cast<void*>(static_cast<std::intptr_t>(file));
+  ASSERT_EQ(cu("cuMemImportFromShareableHandle", &imported, number, cuda::kFileHandles), 0);
+  close(file);
+  EXPECT_EQ(cu("cuMemUnmap", begin, kUnit), 0);
+  EXPECT_EQ(cu("cuMemRelease", memory), 0);
+
+  ASSERT_EQ(map(other, imported), 0);
+  ASSERT_EQ(open(other, 0), 0);
+  EXPECT_EQ(read(other, kSmall), bytes);
+}
+
+TEST_F(StandInVirtualMemory, IsHandedOutOnlyIfItWasMadeForThat) {
+  std::uint64_t memory = 0;
+  int file = -1;
+  ASSERT_EQ(create(&memory, kUnit, 1), 0);
+  EXPECT_EQ(cu("cuMemExportToShareableHandle", &file, memory, cuda::kFileHandles, 0ULL),
+            cuda::kInvalidValue);
+  const int unrelated = memfd_create("unrelated", MFD_CLOEXEC);
+  void* const number = reinterpret_cast<void*>(static_cast<std::intptr_t>(unrelated));
+  EXPECT_EQ(cu("cuMemImportFromShareableHandle", &memory, number, cuda::kFileHandles),
+            cuda::kInvalidValue);
+  close(unrelated);
 }
 
 }  // namespace

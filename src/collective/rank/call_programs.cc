@@ -220,6 +220,8 @@ CollectiveOptions KnownPrograms::open_options(const CollectiveDraft& usual) cons
 CallPrograms KnownPrograms::make(const CollectiveRequest& kind) {
   const CollectiveRequest request = request_of(kind);
   CallPrograms made{record_of(kind), make_way(request, options_)};
+  const int own = static_cast<int>(rank());
+  made.input = input_bytes(request, own), made.output = output_bytes(request, own);
   if (!made.usual.program) fail_to_divide(request, made.usual.draft);
   if (!may_open(request)) return made;
   CallWay open = make_way(request, open_options(made.usual.draft));

@@ -43,6 +43,7 @@ struct CallPrograms {
   CallWay usual;
   /// In memory that all ranks have registered; without a program if that gains nothing.
   CallWay open = {};
+  Bytes input = {}, output = {};  ///< of this rank
 };
 
 /// Not thread-safe. A kind is the request of its calls, without the ranks.

@@ -58,7 +58,7 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
   allocations_.look_at_one();
   Lane& own = lane(message.direction);
   bool waits = false;
-  const auto word = allocations_.encode(message.memory, false, waits);
+  const auto word = allocations_.encode(message.memory, message.bytes, false, waits);
   const MessageRing::Decision decision =
       own.ring.decide({.memory = word.value_or(0), .bytes = message.bytes.value},
                       !word || own.ring.is_closed() || !has_room(message.direction));
@@ -112,7 +112,7 @@ bool MessagePair::has_other_come(const MessageTask& task) const {
 
 void MessagePair::publish(Address address) {
   bool waits = false;
-  (void)allocations_.encode(address, true, waits);
+  (void)allocations_.encode(address, Bytes{1}, true, waits);
 }
 
 }  // namespace polypath::collective

@@ -29,8 +29,9 @@ std::optional<std::vector<Address>> PartRuns::open_buffers(const CallPrograms& m
                                                            std::vector<Address> own,
                                                            bool captured) {
   const auto number = static_cast<std::size_t>(rank_), ranks = static_cast<std::size_t>(ranks_);
-  PeerRegistration::Addresses mine{own[number]};
-  if (own.size() > ranks) mine[1] = own[ranks + number];
+  PeerRegistration::Memories mine{{{own[number], made.input}}};
+  if (own.size() > ranks) mine[1] = {own[ranks + number], made.output};
+  else mine[0].bytes = std::max(made.input, made.output);
   const Seconds usual =
       captured ? kCaptureTimeout : std::min(made.open.draft.predicted * kWaitShare, kLongestWait);
   const Seconds timeout = programs_.options().agreement_timeout.value_or(usual);

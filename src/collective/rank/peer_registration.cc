@@ -13,10 +13,10 @@ PeerRegistration::PeerRegistration(Driver& driver, PlaceId gpu, int local, Handl
     : local_(local), allocations_(driver, gpu, std::move(notices)), agreements_(offers) {}
 
 // All addresses are looked at, so that memory that is not registered yet will be.
-PeerRegistration::Wanted PeerRegistration::words_of(const Addresses& own, bool at_once) {
+PeerRegistration::Wanted PeerRegistration::words_of(const Memories& own, bool at_once) {
   Wanted wanted{.words = AgreementRing::Words{}};
   for (std::size_t i = 0; i < own.size(); ++i) {
-    const auto each = allocations_.encode(own[i], at_once, wanted.waits);
+    const auto each = allocations_.encode(own[i].address, own[i].bytes, at_once, wanted.waits);
     if (each && wanted.words) (*wanted.words)[i] = *each;
     else wanted.words.reset();
   }
@@ -26,8 +26,7 @@ PeerRegistration::Wanted PeerRegistration::words_of(const Addresses& own, bool a
 // Each rank publishes its own memory before it acknowledges other ranks' memory. So a rank whose
 // memory all ranks have acknowledged knows that all others have published theirs, and imports it
 // before it goes on.
-PeerRegistration::Wanted PeerRegistration::register_and_wait(const Addresses& own,
-                                                             Seconds timeout) {
+PeerRegistration::Wanted PeerRegistration::register_and_wait(const Memories& own, Seconds timeout) {
   const auto start = std::chrono::steady_clock::now();
   for (;;) {
     const Wanted wanted = words_of(own, true);
@@ -39,11 +38,11 @@ PeerRegistration::Wanted PeerRegistration::register_and_wait(const Addresses& ow
 }
 
 std::optional<PeerRegistration::Addresses> PeerRegistration::addresses_of(
-    int rank, const AgreementRing::Words& words, const Addresses& own) const {
-  if (rank == local_) return own;
+    int rank, const AgreementRing::Words& words, const Memories& own) const {
   Addresses addresses{};
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == 0) continue;
+    if (rank == local_) addresses[i] = own[i].address;
+    if (rank == local_ || words[i] == 0) continue;
     const auto found = allocations_.find(rank, words[i]);
     if (!found) return std::nullopt;
     addresses[i] = *found;
@@ -58,7 +57,7 @@ void PeerRegistration::Backoff::begin() {
 }
 
 std::optional<std::vector<PeerRegistration::Addresses>> PeerRegistration::lookup_all(
-    const Addresses& own, Seconds timeout, bool captured, const std::function<bool()>& is_busy) {
+    const Memories& own, Seconds timeout, bool captured, const std::function<bool()>& is_busy) {
   Backoff& alone = captured ? captured_ : eager_;
   const bool offers = alone.calls == 0, waits = captured && offers;
   if (!waits) allocations_.take_in(captured);

@@ -25,6 +25,12 @@ class PeerRegistration {
   /// The memories of a call: a rank's input and output, or its one memory.
   static constexpr std::size_t kMost = AgreementRing::kWords;
   using Addresses = std::array<Address, kMost>;
+  /// One of them; of no memory at address 0.
+  struct Memory {
+    Address address = {};
+    Bytes bytes{1};
+  };
+  using Memories = std::array<Memory, kMost>;
 
   /// `gpu` is this rank's, `local` its number of `ranks`.
   PeerRegistration(Driver& driver, PlaceId gpu, int local, HandleBoard notices,
@@ -39,7 +45,7 @@ class PeerRegistration {
   /// Address 0 stays 0. All ranks ask for the same calls, in the same order, and get the same
   /// answer. A call that is captured will be replayed: its memory is registered at once. That waits
   /// for the other ranks, too, for `timeout` at most.
-  std::optional<std::vector<Addresses>> lookup_all(const Addresses& own, Seconds timeout,
+  std::optional<std::vector<Addresses>> lookup_all(const Memories& own, Seconds timeout,
                                                    bool captured,
                                                    const std::function<bool()>& is_busy = {});
   /// Registers the run that uses the addresses last returned by lookup_all(); `is_done` says when
@@ -61,10 +67,10 @@ class PeerRegistration {
 
     void begin();
   };
-  [[nodiscard]] Wanted words_of(const Addresses& own, bool at_once);
-  [[nodiscard]] Wanted register_and_wait(const Addresses& own, Seconds timeout);
+  [[nodiscard]] Wanted words_of(const Memories& own, bool at_once);
+  [[nodiscard]] Wanted register_and_wait(const Memories& own, Seconds timeout);
   [[nodiscard]] std::optional<Addresses> addresses_of(int rank, const AgreementRing::Words& words,
-                                                      const Addresses& own) const;
+                                                      const Memories& own) const;
 
   int local_;
   SharedAllocations allocations_;

@@ -1,5 +1,8 @@
 #include "collective/rank/shared_allocations.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
 #include "core/ignore_errors.h"
 
@@ -12,6 +15,14 @@ constexpr int kOffsetBits = 56;
 constexpr std::uint64_t word(int notice, Bytes offset) {
   return (static_cast<std::uint64_t>(notice) + 1) << kOffsetBits | offset.value;
 }
+constexpr Bytes kNoEnd{std::uint64_t{1} << kOffsetBits};  // sizes are smaller
+
+Bytes size_of(const std::vector<MemoryPart>& parts) {
+  Bytes size;
+  for (const MemoryPart& part : parts) size += part.size;
+  return size;
+}
+
 constexpr int notice_of(std::uint64_t word) { return static_cast<int>(word >> kOffsetBits) - 1; }
 constexpr Bytes offset_of(std::uint64_t word) {
   return {word & ((std::uint64_t{1} << kOffsetBits) - 1)};
@@ -25,11 +36,14 @@ SharedAllocations::~SharedAllocations() {
 
 // --- this rank's own ---
 
-SharedAllocations::Allocations::iterator SharedAllocations::find_own(Address address) {
-  const auto after = own_.upper_bound(address);
-  if (after == own_.begin()) return own_.end();
-  const auto own = std::prev(after);
-  return address < own->first + own->second.size ? own : own_.end();
+// The one that begins last, of those that contain all of it.
+SharedAllocations::Allocations::iterator SharedAllocations::find_own(Address address, Bytes bytes) {
+  auto own = own_.upper_bound({address, kNoEnd});
+  while (own != own_.begin()) {
+    const auto& [base, size] = (--own)->first;
+    if (address + bytes <= base + size) return own;
+  }
+  return own_.end();
 }
 
 void SharedAllocations::forget(Allocations::iterator own) {
@@ -37,35 +51,56 @@ void SharedAllocations::forget(Allocations::iterator own) {
   own_.erase(own);
 }
 
+// Whether those of its parts that lie in a range are what they were.
+bool SharedAllocations::is_current(const Own& own, Address address, Bytes bytes) {
+  return std::ranges::all_of(own.parts, [&](const MemoryPart& part) {
+    const bool is_apart = part.base + part.size <= address || address + bytes <= part.base;
+    return is_apart || driver_.memory_id(part.base) == part.id;
+  });
+}
+
+// Memory that cannot be shared is as large as was asked for. That of which the end is not known
+// cannot.
+SharedAllocations::Own SharedAllocations::describe(Address address, Bytes bytes) {
+  const auto memory = driver_.find_memory(address);
+  const bool is_own = memory && memory->kind == MemoryKind::device && memory->place == gpu_;
+  if (is_own) {
+    Own own{.parts = driver_.shareable_parts(address, bytes)};
+    if (!own.parts.empty() && own.parts.front().id != 0 && size_of(own.parts) < kNoEnd) return own;
+  }
+  return {.parts = {{address, bytes, driver_.memory_id(address)}}, .is_private = true};
+}
+
 // The allocation at an address as it is now; none if there are too many. The driver is not asked
 // again about memory that cannot be shared, for some uses.
-SharedAllocations::Allocations::iterator SharedAllocations::look_up(Address address) {
-  const auto known = find_own(address);
+SharedAllocations::Allocations::iterator SharedAllocations::look_up(Address address, Bytes bytes) {
+  const auto known = find_own(address, bytes);
   if (known != own_.end() && known->second.is_private && ++known->second.uses % kUsesPrivate != 0)
     return known;
-  const std::uint64_t id = driver_.memory_id(address);
-  if (known != own_.end() && known->second.id == id) return known;
+  if (known != own_.end() && is_current(known->second, address, bytes)) return known;
   if (known != own_.end()) forget(known);
-  const auto memory = id == 0 ? std::nullopt : driver_.find_memory(address);
-  const bool is_own = memory && memory->kind == MemoryKind::device && memory->place == gpu_ &&
-                      memory->size.value >> kOffsetBits == 0;  // else its end is not known
-  return is_own ? add(memory->base, {.id = id, .size = memory->size})
-                : add(address, {.id = id, .size = Bytes{1}, .is_private = true});
+  return add(describe(address, bytes));
 }
 
 // Freed allocations may have been there.
-SharedAllocations::Allocations::iterator SharedAllocations::add(Address base, const Own& own) {
+SharedAllocations::Allocations::iterator SharedAllocations::add(Own own) {
   if (own_.size() >= kMostOwn)
     std::erase_if(own_, [](const auto& each) { return !each.second.notice; });
   if (own_.size() >= kMostOwn) return own_.end();
-  const Address end = base + own.size;
-  for (auto old = own_.lower_bound(base); old != own_.end() && old->first < end;) forget(old++);
-  return own_.emplace(base, own).first;
+  const Address base = own.parts.front().base;
+  const Bytes size = size_of(own.parts);
+  for (auto old = own_.begin(); old != own_.end() && old->first.first < base + size;) {
+    const auto next = std::next(old);
+    const bool is_apart = old->first.first + old->first.second <= base;
+    if (!is_apart && !is_current(old->second, base, size)) forget(old);
+    old = next;
+  }
+  return own_.insert_or_assign({base, size}, std::move(own)).first;
 }
 
-void SharedAllocations::open(Address base, Own& own) {
+void SharedAllocations::open(Own& own) {
   try {
-    const ExportedMemory exported = driver_.export_memory(base);
+    const ExportedMemory exported = driver_.export_range(own.parts);
     own.notice =
         handles_.publish(Blob(reinterpret_cast<const char*>(exported.data()), exported.size()));
   } catch (const Error&) {
@@ -74,30 +109,33 @@ void SharedAllocations::open(Address base, Own& own) {
   own.is_private = !own.notice;
 }
 
-std::optional<std::uint64_t> SharedAllocations::encode(Address address, bool at_once, bool& waits) {
+std::optional<std::uint64_t> SharedAllocations::encode(Address address, Bytes bytes, bool at_once,
+                                                       bool& waits) {
   if (address.value == 0) return 0;
-  const auto found = look_up(address);
+  const auto found = look_up(address, bytes);
   if (found == own_.end()) return std::nullopt;
-  auto& [base, own] = *found;
+  auto& [place, own] = *found;
   const bool is_worth_it = own.notice || at_once || ++own.uses > kUsesBefore;
   if (own.is_private || !is_worth_it) return std::nullopt;
-  if (!own.notice) open(base, own);
+  if (!own.notice) open(own);
   if (!own.notice || !handles_.is_acked_by_all(*own.notice)) {
     own.is_private = own.is_private || (own.notice && handles_.is_refused(*own.notice));
     waits = waits || !own.is_private;
     return std::nullopt;
   }
-  return word(*own.notice, Bytes{address.value - base.value});
+  return word(*own.notice, Bytes{address.value - place.first.value});
 }
 
-// One at each call: the other ranks release freed memory. Of memory that they do not know there is
-// nothing to take back.
+// One part at each call: the other ranks release freed memory. Of memory that they do not know
+// there is nothing to take back.
 void SharedAllocations::look_at_one() {
   auto next = own_.upper_bound(looked_at_);
   if (next == own_.end()) next = own_.begin();
   if (next == own_.end()) return;
   looked_at_ = next->first;
-  if (next->second.notice && driver_.memory_id(next->first) != next->second.id) forget(next);
+  Own& own = next->second;
+  const MemoryPart& part = own.parts[own.looked_at++ % own.parts.size()];
+  if (own.notice && driver_.memory_id(part.base) != part.id) forget(next);
 }
 
 void SharedAllocations::close() {

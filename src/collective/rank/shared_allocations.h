@@ -4,8 +4,11 @@
 // An allocation that is used repeatedly is exported, and the other ranks import it at their next
 // call (communicator/node/handle_board.h). It is known by the driver's number of it, which is asked
 // for at every call: memory that was freed and allocated again at the same address is another
-// allocation. A freed allocation is taken back, and the other ranks release their import of it once
-// none of their queued work can use it. They learn of it at their next call.
+// allocation. Memory at virtual addresses may lie in many mappings (20 MiB each in PyTorch's
+// expandable segments), each with a number of its own: those that a call uses count as one
+// allocation. Two of these may overlap. A freed allocation is taken back, and the other ranks
+// release their import of it once none of their queued work can use it. They learn of it at their
+// next call.
 
 #include <cstdint>
 #include <deque>
@@ -13,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "communicator/node/handle_board.h"
 #include "driver/driver.h"
@@ -32,10 +36,10 @@ class SharedAllocations {
 
   // --- this rank's own ---
 
-  /// What the other ranks know an address by; 0 of address 0. None if they have not imported it:
-  /// `waits` is true then if they may soon. It is exported once it was asked for a few times, or
-  /// `at_once`.
-  std::optional<std::uint64_t> encode(Address address, bool at_once, bool& waits);
+  /// What the other ranks know an address by, from which on a call uses some bytes; 0 of address 0.
+  /// None if they have not imported all of these: `waits` is true then if they may soon. It is
+  /// exported once it was asked for a few times, or `at_once`.
+  std::optional<std::uint64_t> encode(Address address, Bytes bytes, bool at_once, bool& waits);
   /// Takes one allocation back if it was freed: another one at each call.
   void look_at_one();
   /// Takes all of them back.
@@ -56,21 +60,25 @@ class SharedAllocations {
   static constexpr int kUsesPrivate = 64;  ///< until the driver is asked again
   static constexpr std::size_t kMostOwn = 256;
 
+  using Place = std::pair<Address, Bytes>;  ///< where it begins, and its size
+
   /// An allocation of this rank's.
   struct Own {
-    std::uint64_t id = 0;
-    Bytes size;
+    std::vector<MemoryPart> parts = {};
     int uses = 0;
+    std::size_t looked_at = 0;  ///< of the parts, in turn
     std::optional<int> notice = {};
     /// For good: it cannot be shared, too many others are, or another rank could not import it.
     bool is_private = false;
   };
-  using Allocations = std::map<Address, Own>;  ///< by base
+  using Allocations = std::map<Place, Own>;
 
-  [[nodiscard]] Allocations::iterator find_own(Address address);
-  [[nodiscard]] Allocations::iterator look_up(Address address);
-  Allocations::iterator add(Address base, const Own& own);
-  void open(Address base, Own& own);
+  [[nodiscard]] Allocations::iterator find_own(Address address, Bytes bytes);
+  [[nodiscard]] Allocations::iterator look_up(Address address, Bytes bytes);
+  [[nodiscard]] Own describe(Address address, Bytes bytes);
+  [[nodiscard]] bool is_current(const Own& own, Address address, Bytes bytes);
+  Allocations::iterator add(Own own);
+  void open(Own& own);
   void forget(Allocations::iterator own);
   void take(const HandleBoard::Update& news);
   void release_gone();
@@ -79,7 +87,7 @@ class SharedAllocations {
   PlaceId gpu_;
   HandleBoard handles_;
   Allocations own_;
-  Address looked_at_;                                ///< of own_, the last one in turn
+  Place looked_at_;                                  ///< of own_, the last one in turn
   std::map<std::pair<int, int>, Address> imported_;  ///< by rank and number on its board
   std::deque<HandleBoard::Update> gone_;             ///< and not yet released
   std::function<bool()> last_use_;

@@ -52,6 +52,10 @@
     (DevicePointer, std::size_t, const MemoryUser*, std::size_t))                                  \
   X(memory_access, cuMemGetAccess, 10020,                                                          \
     (unsigned long long*, const MemoryLocation*, DevicePointer))                                   \
+  X(memory_retain, cuMemRetainAllocationHandle, 11000, (std::uint64_t*, void*))                    \
+  X(memory_export, cuMemExportToShareableHandle, 10020,                                            \
+    (void*, std::uint64_t, unsigned, unsigned long long))                                          \
+  X(memory_import, cuMemImportFromShareableHandle, 10020, (std::uint64_t*, void*, unsigned))       \
   X(pool_access, cuMemPoolGetAccess, 11020, (int*, void*, const MemoryLocation*))                  \
   X(address_reserve, cuMemAddressReserve, 10020,                                                   \
     (DevicePointer*, std::size_t, std::size_t, DevicePointer, unsigned long long))                 \

@@ -126,6 +126,12 @@ class CudaDriver final : public Driver {
   }
 
   ExportedMemory export_memory(Address address) override { return sharing_.export_memory(address); }
+  std::vector<MemoryPart> shareable_parts(Address begin, Bytes bytes) override {
+    return sharing_.shareable_parts(begin, bytes);
+  }
+  ExportedMemory export_range(const std::vector<MemoryPart>& parts) override {
+    return sharing_.export_range(parts);
+  }
   Address import_memory(const ExportedMemory& memory, PlaceId gpu) override {
     return sharing_.import_memory(memory, gpu);
   }

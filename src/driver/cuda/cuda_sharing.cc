@@ -36,11 +36,36 @@ ExportedMemory CudaSharing::export_memory(Address address) {
   return bytes_of(shared);
 }
 
+// A question for the kind of memory first: mappings have a name each, allocations one.
+std::vector<MemoryPart> CudaSharing::shareable_parts(Address begin, Bytes bytes) {
+  MemoryAccess access;
+  const auto memory = memory_.find(begin, &access);
+  if (!memory || memory->kind != MemoryKind::device || imports_.find(begin)) return {};
+  const Current current(contexts_.of(gpus_.ordinal(memory->place)));
+  if (!access.shareable) return mappings_of(begin, bytes);
+  if (begin + bytes > memory->base + memory->size) return {};
+  return {{memory->base, memory->size, id_of_memory(begin)}};
+}
+
+ExportedMemory CudaSharing::export_range(const std::vector<MemoryPart>& parts) {
+  const Address base = parts.front().base;
+  MemoryAccess access;
+  const auto memory = memory_.find(base, &access);
+  if (!memory || access.shareable || imports_.find(base)) return export_memory(base);
+  const int owner = gpus_.ordinal(memory->place);
+  ExportedMappings shared;
+  shared.exporter = this_process().value_or(ProcessIdentity{});
+  shared.each = parts.front().size.value, shared.count = parts.size();
+  check(cuda_.device_uuid(&shared.gpu, owner), "cuDeviceGetUuid");
+  shared.offer = MappingExports::of_process().offer(parts, contexts_.of(owner));
+  return bytes_of(shared);
+}
+
 // The GPU among those of the machine.
-int CudaSharing::owner_of(const ExportedAllocation& shared) const {
-  const std::string uuid = text_of(shared.gpu);
-  const auto is_owner = [&](const GpuFacts& gpu) {
-    return gpu.uuid == uuid && gpus_.place_of(gpu.number).valid();
+int CudaSharing::owner_of(const GpuUuid& gpu) const {
+  const std::string uuid = text_of(gpu);
+  const auto is_owner = [&](const GpuFacts& each) {
+    return each.uuid == uuid && gpus_.place_of(each.number).valid();
   };
   for (const auto* const gpus : {&facts().gpus, &all_gpus()}) {
     const auto found = std::ranges::find_if(*gpus, is_owner);
@@ -62,16 +87,16 @@ Address CudaSharing::open(const ExportedAllocation& shared, int gpu) {
                 .size = {shared.size},
                 .handle = shared.handle,
                 .context = context,
-                .owner = owner_of(shared),
+                .owner = owner_of(shared.gpu),
                 .id = id_of_memory({static_cast<std::uintptr_t>(base)})},
                [] { return true; });
   return {static_cast<std::uintptr_t>(base)};
 }
 
 Address CudaSharing::import_memory(const ExportedMemory& memory, PlaceId gpu) {
-  static_assert(sizeof(ExportedPages) != sizeof(ExportedAllocation));
   if (memory.size() == sizeof(ExportedPages)) return import_pages(memory);
   if (memory.size() == sizeof(ExportedAllocation)) return import_device(memory, gpu);
+  if (memory.size() == sizeof(ExportedMappings)) return import_mappings(memory, gpu);
   fail(ErrorCode::invalid_argument, "memory cannot be imported",
        fmt::format("{} bytes name none", memory.size()), "Pass what export_memory returned.");
 }
@@ -85,6 +110,27 @@ Address CudaSharing::import_device(const ExportedMemory& memory, PlaceId gpu) {
   const std::scoped_lock lock(mutex_);
   opened_.emplace(address, base);
   return address;
+}
+
+Address CudaSharing::import_mappings(const ExportedMemory& memory, PlaceId gpu) {
+  ExportedMappings shared;
+  std::memcpy(&shared, memory.data(), sizeof shared);
+  const int own = gpus_.ordinal(gpu), owner = owner_of(shared.gpu);
+  const ContextPointer context = contexts_.of(own);
+  const Current current(context);
+  const RelaxedCapture relaxed;
+  const Address base = mappings_.import(shared, own, owner);
+  imports_.add({.base = base,
+                .size = {shared.each * shared.count},
+                .handle = {},
+                .context = context,
+                .owner = owner,
+                .id = id_of_memory(base),
+                .of_all = true},
+               [] { return true; });
+  const std::scoped_lock lock(mutex_);
+  opened_.emplace(base, base);
+  return base;
 }
 
 // Memory of this very process is registered already.
@@ -121,6 +167,7 @@ void CudaSharing::release_import(Address address) {
   imports_.remove(base);
   const Current current(import ? import->context : contexts_.any());
   const RelaxedCapture relaxed;
+  if (mappings_.release(base)) return;
   check(cuda_.ipc_close(base.value), "cuIpcCloseMemHandle");
 }
 

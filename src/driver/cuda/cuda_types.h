@@ -100,6 +100,7 @@ struct MemoryProperties {
   void* win32 = nullptr;
   std::array<unsigned char, 8> flags{};
 };
+constexpr unsigned kFileHandles = 1;    ///< CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 constexpr unsigned kFabricHandles = 8;  ///< CU_MEM_HANDLE_TYPE_FABRIC
 struct MemoryUser {
   MemoryLocation location;

@@ -29,6 +29,10 @@ auto* entry_at(Entries& entries, Address address) {
   return address < entry.memory.base + entry.memory.size ? &entry : nullptr;
 }
 
+bool serves(const ImportedMemory& memory, ContextPointer context) {
+  return memory.of_all || memory.context == context;
+}
+
 bool same_memory(const ImportedMemory& a, const ImportedMemory& b) {
   return a.size == b.size && a.handle == b.handle && a.context == b.context && a.owner == b.owner;
 }
@@ -168,7 +172,7 @@ bool Imports::mappable(Address address) const {
 // None if a mapping has to be opened for it. The caller holds the lock.
 std::optional<Reached> Imports::reached(Address address, ContextPointer context) {
   const Entry* entry = entry_at(entries_, address);
-  if (entry == nullptr || entry->memory.context == context) return Reached{address, nullptr};
+  if (entry == nullptr || serves(entry->memory, context)) return Reached{address, nullptr};
   const auto found = entry->mappings.find(context);
   if (found == entry->mappings.end()) return std::nullopt;
   const auto& mapping = found->second;
@@ -178,7 +182,7 @@ std::optional<Reached> Imports::reached(Address address, ContextPointer context)
 bool Imports::is_reached(Address address, ContextPointer context) const {
   const std::scoped_lock lock(mutex_);
   const Entry* entry = entry_at(entries_, address);
-  return entry == nullptr || entry->memory.context == context || entry->mappings.contains(context);
+  return entry == nullptr || serves(entry->memory, context) || entry->mappings.contains(context);
 }
 
 // Opened without the lock, because it takes milliseconds. Checked on both sides: between them the

@@ -40,6 +40,7 @@ struct ImportedMemory {
   ContextPointer context = nullptr;  ///< where it was mapped
   int owner = kOwnerUnknown;         ///< the GPU that has the bytes, by number in this process
   std::uint64_t id = 0;  ///< CUDA's number of the mapping, never given twice; 0: unknown
+  bool of_all = false;   ///< mapped for the contexts of all GPUs that reach it
 };
 
 /// A mapping of our own beside the program's.

@@ -27,6 +27,9 @@ class ChangingMemory final : public ForwardingDriver {
     if (is_there(address)) memory->size = size;
     return memory;
   }
+  std::vector<MemoryPart> shareable_parts(Address address, Bytes bytes) override {
+    return Driver::shareable_parts(address, bytes);
+  }
 
   Address begin;
   std::uint64_t id = 1;
@@ -76,6 +79,9 @@ class CountingMemory final : public ForwardingDriver {
     auto memory = ForwardingDriver::find_memory(address);
     if (memory && is_of_host) memory->kind = MemoryKind::pinned;
     return memory;
+  }
+  std::vector<MemoryPart> shareable_parts(Address address, Bytes bytes) override {
+    return Driver::shareable_parts(address, bytes);
   }
 
   int asked = 0;
