@@ -1,5 +1,6 @@
 #include "communicator/watcher.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -12,6 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 // Against what it costs: a look is a question per call under way and a system call per rank.
 constexpr Seconds kBetweenLooks{0.005};
+constexpr Seconds kBetweenSeldomLooks{0.1};
 // To begin a thread costs more than to wait with one.
 constexpr std::chrono::seconds kRestsAfter{2};
 
@@ -58,24 +60,30 @@ void Watcher::wake() {
 void Watcher::work() {
   auto rest_at = Clock::now() + kRestsAfter;
   for (;;) {
-    const bool busy = look_at_all();
-    if (busy) rest_at = Clock::now() + kRestsAfter;
-    if (Clock::now() >= rest_at && may_rest()) return;
-    if (!background_.pause(kBetweenLooks)) return;
+    const Attention attention = look_at_all();
+    if (attention == Attention::often) rest_at = Clock::now() + kRestsAfter;
+    const bool is_over = Clock::now() >= rest_at;
+    if (is_over && attention == Attention::none && may_rest()) return;
+    if (!background_.pause(is_over ? kBetweenSeldomLooks : kBetweenLooks)) return;
   }
 }
 
-bool Watcher::look_at_all() {
+Watcher::Attention Watcher::look_at_all() {
   std::vector<std::weak_ptr<Watched>> all;
   {
     const std::scoped_lock lock(mutex_);
     std::erase_if(watched_, [](const auto& watched) { return watched.expired(); });
     all = watched_;
   }
-  bool busy = false;
+  Attention attention = Attention::none;
   for (const auto& weak : all)
-    if (const auto watched = weak.lock()) busy = watched->look() || busy;
-  return busy;
+    if (const auto watched = weak.lock()) {
+      const Attention needed = watched->look()          ? Attention::often
+                               : watched->needs_looks() ? Attention::seldom
+                                                        : Attention::none;
+      attention = std::max(attention, needed);
+    }
+  return attention;
 }
 
 bool Watcher::may_rest() {

@@ -20,6 +20,8 @@ class Watched {
 
   /// One look. False if nothing is under way. Must not throw.
   virtual bool look() noexcept = 0;
+  /// True of something that is to be looked at now and then even if nothing is under way.
+  [[nodiscard]] virtual bool needs_looks() noexcept { return false; }
 };
 
 class Watcher {
@@ -34,7 +36,9 @@ class Watcher {
 
  private:
   void work();
-  [[nodiscard]] bool look_at_all();
+  enum class Attention { none, seldom, often };
+
+  [[nodiscard]] Attention look_at_all();
   /// True if no thread has woken it since it last asked.
   [[nodiscard]] bool may_rest();
 

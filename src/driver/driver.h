@@ -310,6 +310,11 @@ class Driver {
   [[nodiscard]] virtual Address import_memory(const ExportedMemory& memory, PlaceId gpu);
   /// Gives back what import_memory returned, once nothing queued uses it.
   virtual void release_import(Address address);
+  /// True if that may wait for what is queued, whatever it uses.
+  [[nodiscard]] virtual bool release_may_wait(Address address) {
+    (void)address;
+    return true;
+  }
 
   /// A copy between memories of any kind, wherever they are: one native copy, as the driver's user
   /// would make it. With pageable memory it may block until what is before it has finished.

@@ -91,6 +91,7 @@ class ForwardingDriver : public Driver {
     return real_.import_memory(memory, gpu);
   }
   void release_import(Address address) override { real_.release_import(address); }
+  bool release_may_wait(Address address) override { return real_.release_may_wait(address); }
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override {
     return real_.instantiate(nodes);
   }

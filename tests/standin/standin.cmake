@@ -9,7 +9,7 @@ target_sources(test_standin PRIVATE
 target_link_libraries(test_standin PRIVATE polypath_standin_facts ${CMAKE_DL_LIBS})
 add_dependencies(test_standin standin_peer)
 foreach(program IN ITEMS test_standin standin_peer test_gpu polypath_report polypath_ranks
-        polypath_nodes)
+        polypath_mappings polypath_nodes)
   if(TARGET ${program})
     add_dependencies(${program} standin_cuda standin_nvml)
   endif()
@@ -60,6 +60,13 @@ foreach(ranks IN ITEMS 2 3 5 8)
            COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=${ranks}
                    STANDIN_MACHINE=h200x8 $<TARGET_FILE:polypath_ranks> ${ranks} ${ranks})
   set_tests_properties(StandIn.RanksAreProcesses${ranks} PROPERTIES LABELS standin
+                       PASS_REGULAR_EXPRESSION "right")
+endforeach()
+foreach(machine IN ITEMS h200x4 beluga)
+  add_test(NAME StandIn.MappingsAreHandedOver_${machine}
+           COMMAND ${CMAKE_COMMAND} -E env ${standin_environment} STANDIN_CHAOS=3
+                   STANDIN_MACHINE=${machine} $<TARGET_FILE:polypath_mappings>)
+  set_tests_properties(StandIn.MappingsAreHandedOver_${machine} PROPERTIES LABELS standin
                        PASS_REGULAR_EXPRESSION "right")
 endforeach()
 # GPUs of one machine that are told to be on several nodes: nodes and ranks of each.

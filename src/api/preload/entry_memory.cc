@@ -1,9 +1,13 @@
 // The memory functions that the interposer has to see, with the results that the program expects.
 
+#include <chrono>
+#include <thread>
+
 #include "api/preload/interposer.h"
 #include "api/preload/real_driver.h"
 #include "api/preload/registered_memory.h"
 #include "api/preload/shared_memory.h"
+#include "collective/rank/shared_allocations.h"
 #include "driver/cuda/opened_memory.h"
 
 namespace polypath::preload {
@@ -43,11 +47,28 @@ Result open_handle(DevicePointer* address, const IpcHandle& handle, unsigned fla
   return result;
 }
 
+// The driver keeps memory that the program has freed as long as other ranks have it open. They
+// close it at their next calls, or once they have made none for a second.
+template <class Call>
+Result once_others_release(Call call) {
+  constexpr std::chrono::milliseconds kPatience(1500), kBetween(1);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  Result result = cuda::kOutOfMemory;
+  bool is_kept = SharedAllocations::take_back_freed();
+  while (is_kept && result == cuda::kOutOfMemory && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kBetween);
+    is_kept = SharedAllocations::take_back_freed();
+    result = call();
+  }
+  return result;
+}
+
 // Memory that Polypath has is given back where the program finds none.
 template <class Call>
 Result with_room(Call call) {
-  const Result result = call();
-  return result == cuda::kOutOfMemory && Interposer::get().release_memory() ? call() : result;
+  Result result = call();
+  if (result == cuda::kOutOfMemory && Interposer::get().release_memory()) result = call();
+  return result == cuda::kOutOfMemory ? once_others_release(call) : result;
 }
 
 // Allocations that contexts and threads hold up. A pool mostly allocates without the driver.

@@ -90,7 +90,7 @@ MessageTask MessagePair::task_of(const PairMessage& message, const MessageRing::
 }
 
 void MessagePair::copy_by_this_end(MessageTask& task, const PairMessage& message,
-                                   std::uint64_t word) const {
+                                   std::uint64_t word) {
   const auto theirs = allocations_.find(ends_.rank < ends_.peer ? 1 : 0, word);
   if (!theirs)
     fail(ErrorCode::internal, "memory of another rank is not open", "it was offered as that");
@@ -103,6 +103,7 @@ void MessagePair::copy_by_this_end(MessageTask& task, const PairMessage& message
 }
 
 void MessagePair::note_launched(const MessageTask& task, std::uint64_t launch) {
+  if (task.copies) allocations_.note_use(work_.is_idle);
   lane(task.direction).launches[task.value % kMessageFlags] = launch;
 }
 

@@ -101,7 +101,7 @@ class MessagePair {
   }
   [[nodiscard]] MessageTask task_of(const PairMessage& message,
                                     const MessageRing::Decision& decision, std::uint64_t made);
-  void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word) const;
+  void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word);
 
   Ends ends_;
   Work work_;

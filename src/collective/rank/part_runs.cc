@@ -19,8 +19,11 @@ std::uint64_t PartRuns::run(const CallPrograms& made, const std::vector<Address>
   if (!all) return run_.run(run_.bind(made.usual.in(captured), own), stream, captured);
   const BoundPart open = run_.bind(made.open.in(captured), *all);
   const std::uint64_t number = run_.run(open, stream, captured);
-  // To close a mapping may wait for the GPU, and later runs there for other ranks.
-  if (!captured) open_.note_use([this] { return run_.is_idle(); });
+  // To close a mapping may wait for the GPU, and later runs there for other ranks. When a graph has
+  // run for the last time is not known.
+  const auto is_idle = [&run = run_] { return run.is_idle(); };
+  if (captured) open_.note_use(is_idle);
+  else open_.note_use(is_idle, [&run = run_, number] { return run.is_over(number); });
   ++open_calls_;
   return number;
 }

@@ -38,7 +38,7 @@ PeerRegistration::Wanted PeerRegistration::register_and_wait(const Memories& own
 }
 
 std::optional<PeerRegistration::Addresses> PeerRegistration::addresses_of(
-    int rank, const AgreementRing::Words& words, const Memories& own) const {
+    int rank, const AgreementRing::Words& words, const Memories& own) {
   Addresses addresses{};
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (rank == local_) addresses[i] = own[i].address;

@@ -48,9 +48,11 @@ class PeerRegistration {
   std::optional<std::vector<Addresses>> lookup_all(const Memories& own, Seconds timeout,
                                                    bool captured,
                                                    const std::function<bool()>& is_busy = {});
-  /// Registers the run that uses the addresses last returned by lookup_all(); `is_done` says when
-  /// it has ended.
-  void note_use(std::function<bool()> is_done) { allocations_.note_use(std::move(is_done)); }
+  /// Registers the run that uses the addresses last returned by lookup_all(): `is_done` says when
+  /// it has ended, `is_idle` when all runs have.
+  void note_use(std::function<bool()> is_idle, const std::function<bool()>& is_done = {}) {
+    allocations_.note_use(std::move(is_idle), is_done);
+  }
 
  private:
   static constexpr int kMostBackoff = 64;  ///< the most calls made without waiting
@@ -70,7 +72,7 @@ class PeerRegistration {
   [[nodiscard]] Wanted words_of(const Memories& own, bool at_once);
   [[nodiscard]] Wanted register_and_wait(const Memories& own, Seconds timeout);
   [[nodiscard]] std::optional<Addresses> addresses_of(int rank, const AgreementRing::Words& words,
-                                                      const Memories& own) const;
+                                                      const Memories& own);
 
   int local_;
   SharedAllocations allocations_;

@@ -81,6 +81,8 @@ class RankRun {
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more. May be called by other threads.
   [[nodiscard]] bool is_done(std::uint64_t run) { return ends_.is_done(run); }
+  /// True once a run is over for sure.
+  [[nodiscard]] bool is_over(std::uint64_t run) { return ends_.is_over(run); }
   /// True if nothing of its parts is queued.
   [[nodiscard]] bool is_idle() { return !forced_end_.is_unsettled() && ends_.are_all_done(); }
   /// Waits for the run enqueued last.

@@ -1,5 +1,7 @@
 #include "collective/rank/run_ends.h"
 
+#include <algorithm>
+
 namespace polypath::collective {
 namespace {
 
@@ -41,6 +43,11 @@ bool RunEnds::is_done(std::uint64_t run) {
     if (later == run) break;
   }
   return false;
+}
+
+bool RunEnds::is_over(std::uint64_t run) {
+  const std::uint64_t newest = newest_;
+  return is_done(std::max(run, newest < kRemembered ? run : newest - kRemembered + 1));
 }
 
 bool RunEnds::is_last_over() const {

@@ -25,6 +25,8 @@ class RunEnds {
   /// True once a run is over, or so many others have been enqueued after it that nothing is known
   /// of it any more.
   [[nodiscard]] bool is_done(std::uint64_t run);
+  /// True if a run is over for sure: it, or a later one, has been seen to be.
+  [[nodiscard]] bool is_over(std::uint64_t run);
   [[nodiscard]] bool are_all_done() { return is_done(newest_); }
   /// The same, asked of the driver.
   [[nodiscard]] bool is_last_over() const;

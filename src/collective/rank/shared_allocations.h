@@ -7,28 +7,32 @@
 // allocation. Memory at virtual addresses may lie in many mappings (20 MiB each in PyTorch's
 // expandable segments), each with a number of its own: those that a call uses count as one
 // allocation. Two of these may overlap. A freed allocation is taken back, and the other ranks
-// release their import of it once none of their queued work can use it. They learn of it at their
-// next call.
+// release their import of it once none of their queued work can use it. Until then the driver keeps
+// the memory (results/h200x1/mappings.json). Ranks look at it at their calls; ranks that have made
+// none for a second have a thread look. A program that finds no room waits for that.
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "communicator/node/handle_board.h"
+#include "communicator/watcher.h"
+#include "core/brief_mutex.h"
 #include "driver/driver.h"
 
 namespace polypath::collective {
 
-/// Not thread-safe.
+/// One thread makes calls.
 class SharedAllocations {
  public:
   /// `gpu` is this rank's.
-  SharedAllocations(Driver& driver, PlaceId gpu, HandleBoard handles)
-      : driver_(driver), gpu_(gpu), handles_(std::move(handles)) {}
+  SharedAllocations(Driver& driver, PlaceId gpu, HandleBoard handles);
   SharedAllocations(const SharedAllocations&) = delete;
   SharedAllocations& operator=(const SharedAllocations&) = delete;
   /// Nothing that is queued may use what was imported.
@@ -44,6 +48,9 @@ class SharedAllocations {
   void look_at_one();
   /// Takes all of them back.
   void close();
+  /// Takes back all allocations of this process that were freed. False if the other ranks have
+  /// released what was taken back by now.
+  static bool take_back_freed();
 
   // --- the others' ---
 
@@ -51,9 +58,10 @@ class SharedAllocations {
   /// Nothing is released while something is `captured`.
   void take_in(bool captured);
   /// What another rank knows by `word`, as this one reaches it.
-  [[nodiscard]] std::optional<Address> find(int rank, std::uint64_t word) const;
-  /// Work that uses what was imported: `is_done` says when it has ended.
-  void note_use(std::function<bool()> is_done) { last_use_ = std::move(is_done); }
+  [[nodiscard]] std::optional<Address> find(int rank, std::uint64_t word);
+  /// Work that uses what was found since the last call: `is_done` says when it has ended, `is_idle`
+  /// when all work of this rank has.
+  void note_use(std::function<bool()> is_idle, const std::function<bool()>& is_done = {});
 
  private:
   static constexpr int kUsesBefore = 2;    ///< until an allocation is worth it
@@ -72,6 +80,13 @@ class SharedAllocations {
     bool is_private = false;
   };
   using Allocations = std::map<Place, Own>;
+  /// One of another rank's.
+  struct Import {
+    Address address;
+    bool may_wait = true;                  ///< its release, for whatever is queued
+    std::function<bool()> is_unused = {};  ///< none: it is when all work has ended
+  };
+  using Source = std::pair<int, int>;  ///< a rank, and a number on its board
 
   [[nodiscard]] Allocations::iterator find_own(Address address, Bytes bytes);
   [[nodiscard]] Allocations::iterator look_up(Address address, Bytes bytes);
@@ -80,17 +95,33 @@ class SharedAllocations {
   Allocations::iterator add(Own own);
   void open(Own& own);
   void forget(Allocations::iterator own);
+  class Looker;
+
+  void watch();
+  [[nodiscard]] bool look_while_idle();
+  [[nodiscard]] bool take_back_freed_own();
+  void forget_freed();
+  void hear_news();
   void take(const HandleBoard::Update& news);
+  [[nodiscard]] bool may_release(const HandleBoard::Update& news) const;
+  void release(const HandleBoard::Update& news);
   void release_gone();
 
   Driver& driver_;
   PlaceId gpu_;
   HandleBoard handles_;
+  BriefMutex mutex_;
   Allocations own_;
-  Place looked_at_;                                  ///< of own_, the last one in turn
-  std::map<std::pair<int, int>, Address> imported_;  ///< by rank and number on its board
-  std::deque<HandleBoard::Update> gone_;             ///< and not yet released
-  std::function<bool()> last_use_;
+  std::vector<int> taken_back_;  ///< their notices
+  Place looked_at_;              ///< of own_, the last one in turn
+  std::map<Source, Import> imported_;
+  std::vector<Source> found_;             ///< since the last use was noted
+  std::deque<HandleBoard::Update> news_;  ///< of memory that is not imported yet
+  std::deque<HandleBoard::Update> gone_;  ///< and not yet released
+  std::function<bool()> is_idle_;
+  std::chrono::steady_clock::time_point last_call_ = {};
+  std::shared_ptr<Watcher> watcher_;  ///< once something is open
+  std::shared_ptr<Looker> looker_;
 };
 
 }  // namespace polypath::collective

@@ -41,6 +41,8 @@ class HandleBoardOn {
   void take_back(int number);
   /// True if all other ranks have acknowledged the last edition.
   [[nodiscard]] bool is_acked_by_all(int number) const;
+  /// True if all other ranks have acknowledged or refused it.
+  [[nodiscard]] bool is_answered(int number) const;
   /// True if another rank has refused it.
   [[nodiscard]] bool is_refused(int number) const;
 
@@ -62,7 +64,6 @@ class HandleBoardOn {
   [[nodiscard]] Notice& notice(int rank, int number) const;
   /// 2·edition, + 1 for yes.
   [[nodiscard]] Word<std::uint64_t>& answer_of(int reader, int rank, int number) const;
-  [[nodiscard]] bool is_answered(int number) const;
   void write(int number, const Blob& bytes);
   [[nodiscard]] std::optional<Update> read(int rank, int number) const;
 

@@ -136,6 +136,7 @@ class CudaDriver final : public Driver {
     return sharing_.import_memory(memory, gpu);
   }
   void release_import(Address address) override { sharing_.release_import(address); }
+  bool release_may_wait(Address address) override { return sharing_.release_may_wait(address); }
 
   GraphHandle instantiate(const std::vector<GraphNode>& nodes) override {
     return graphs_.instantiate(nodes);

@@ -171,4 +171,10 @@ void CudaSharing::release_import(Address address) {
   check(cuda_.ipc_close(base.value), "cuIpcCloseMemHandle");
 }
 
+// To close a handle may wait for the GPU; to unmap does not.
+bool CudaSharing::release_may_wait(Address address) {
+  const auto import = imports_.find(address);
+  return import && !import->of_all;
+}
+
 }  // namespace polypath::cuda

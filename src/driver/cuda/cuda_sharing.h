@@ -28,6 +28,7 @@ class CudaSharing {
   ExportedMemory export_range(const std::vector<MemoryPart>& parts);
   Address import_memory(const ExportedMemory& memory, PlaceId gpu);
   void release_import(Address address);
+  [[nodiscard]] bool release_may_wait(Address address);
 
  private:
   [[nodiscard]] Address import_mappings(const ExportedMemory& memory, PlaceId gpu);

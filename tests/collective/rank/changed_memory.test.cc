@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -169,6 +170,33 @@ class TwoRanks : public testing::Test {
   std::vector<Address> memory_;
   std::vector<std::unique_ptr<PeerRegistration>> ends_;
 };
+
+// A second after the last call a thread looks.
+TEST_F(TwoRanks, ReleaseFreedMemoryWithoutAnotherCall) {
+  call_until_open();
+  for (const auto& end : ends_) end->note_use([] { return true; });
+  const int before = driver_.uses(sim::Call::release_import);
+
+  driver_.free(memory_[1]);
+  memory_[1] = driver_.allocate(gpu(1), 1_MiB);
+
+  for (int i = 0; i < 600 && driver_.uses(sim::Call::release_import) == before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before + 1);
+}
+
+// A program that finds no room asks for that.
+TEST_F(TwoRanks, AreAskedAtOnceForFreedMemory) {
+  call_until_open();
+  EXPECT_FALSE(SharedAllocations::take_back_freed());
+
+  driver_.free(memory_[1]);
+  memory_[1] = driver_.allocate(gpu(1), 1_MiB);
+  EXPECT_TRUE(SharedAllocations::take_back_freed());
+  (void)call();
+
+  EXPECT_FALSE(SharedAllocations::take_back_freed());
+}
 
 // Rank 1 frees its memory while a call of rank 0 is queued that reads it.
 TEST_F(TwoRanks, KeepAnImportAsLongAsAQueuedCallUsesIt) {
