@@ -69,7 +69,8 @@ std::vector<Message> joined(const std::vector<Message>& messages) {
   for (const Message& each : messages) {
     if (each.bytes.value == 0) continue;
     const auto before = std::ranges::find_if(fewer, [&](const Message& other) {
-      return other.from.buffer == each.from.buffer && other.to.buffer == each.to.buffer &&
+      return other.by == each.by && other.from.buffer == each.from.buffer &&
+             other.to.buffer == each.to.buffer &&
              other.from.offset + other.bytes == each.from.offset &&
              other.to.offset + other.bytes == each.to.offset;
     });
@@ -111,7 +112,8 @@ class AlongTrees {
       const PackingRequest wanted{.ranks = request_.ranks,
                                   .demands = std::move(demands),
                                   .groups = groups,
-                                  .most_trees = most_trees()};
+                                  .most_trees = most_trees(),
+                                  .by_hosts = composer_.tuning().by_hosts};
       const Packing packing = composer_.pack(wanted);
       for (std::size_t k = 0; k < packing.size(); ++k) plant(wanted.demands[k], packing[k]);
     }
@@ -290,7 +292,7 @@ class AlongTrees {
       const Slice arrived = needs_slot(of, number)
                                 ? slot_of(i, number, piece, vertex.rank, to, bytes)
                                 : output(of, to, offset);
-      messages.push_back({value.at, arrived, bytes});
+      messages.push_back({value.at, arrived, bytes, vertex.by});
       value = {arrived, true};
     }
     composer_.send(joined(messages));
@@ -341,7 +343,7 @@ class AlongTrees {
       const Slice last = output(of, vertex.rank, offset);
       value.at =
           needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
-      messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
+      messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes, vertex.by});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
     }
     composer_.send(joined(messages));
@@ -392,7 +394,8 @@ Algorithm trees() {
           .can = does_by_trees,
           .why_not = kNotByTrees,
           .fewest_slots = 2,
-          .more_with_radix = true};
+          .more_with_radix = true,
+          .may_go_by_hosts = true};
 }
 
 Algorithm grouped() {
@@ -409,7 +412,8 @@ Algorithm grouped() {
       .can = does_by_trees,
       .why_not = kNotByTrees,
       .fewest_slots = 2,
-      .more_with_radix = true};
+      .more_with_radix = true,
+      .may_go_by_hosts = true};
 }
 
 }  // namespace polypath::collective

@@ -10,6 +10,7 @@
 #include "collective/choose/largest_piece.h"
 #include "collective/choose/played_part.h"
 #include "collective/choose/predicted_time.h"
+#include "collective/trees/link_times.h"
 #include "core/error.h"
 #include "model/program_bound.h"
 
@@ -45,6 +46,10 @@ constexpr double kMostOfCalls = 0.25;
 // start is once that, but 64 MiB on two nodes of `mist` gain 491, 585, 251, 167 and 81 us one after
 // another. With 1 that plan is predicted to take 5 % longer, and no other of 324 as much.
 constexpr double kMostOfHalvings = 1.6;
+
+// By hosts the links may be busy for so many times as long: direct copies that share a link keep
+// their engines busy for longer than they would one by one, which least times do not have.
+constexpr double kLossByHosts = 1.1;
 
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
@@ -87,6 +92,13 @@ Seconds CollectivePlanner::Entry::least() const {
   return std::ranges::min(candidates, {}, &Candidate::least).least;
 }
 
+Seconds CollectivePlanner::Entry::least(bool by_hosts) const {
+  Seconds least = Seconds::infinity();
+  for (const Candidate& each : candidates)
+    if (each.draft.tuning.by_hosts == by_hosts) least = std::min(least, each.least);
+  return least;
+}
+
 Seconds CollectivePlanner::Entry::estimate() const {
   const auto of = [](const Candidate& each) { return each.least + each.calls; };
   return of(std::ranges::min(candidates, {}, of));
@@ -117,7 +129,7 @@ Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor execu
 CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
                                                     const CollectiveDraft& draft) const {
   const Tuning& tuning = draft.tuning;
-  const auto nodes = nodes_.find({draft.algorithm, tuning.radix});
+  const auto nodes = nodes_.find({draft.algorithm, tuning});
   const bool is_large =
       draft.algorithm->more_with_radix && nodes != nodes_.end() && nodes->second > kLargeProgram;
   const std::uint64_t fewer = is_large ? 1 : kFewer;
@@ -162,7 +174,9 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
   CollectiveDraft like = draft;
-  std::tie(like.algorithm, like.tuning.radix) = twins_.of({draft.algorithm, draft.tuning.radix});
+  const Variant first = twins_.of({draft.algorithm, draft.tuning});
+  like.algorithm = first.algorithm;
+  like.tuning.radix = first.radix, like.tuning.by_hosts = first.by_hosts;
   const auto [known, is_new] =
       predictions_.try_emplace({like.algorithm, like.tuning, draft.executor});
   if (!is_new) return known->second;
@@ -234,9 +248,11 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
 }
 
 CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
+                                                             bool by_hosts,
                                                              const CollectiveRequest& request,
                                                              const CollectiveOptions& options) {
   CollectiveDraft draft;
+  draft.tuning.by_hosts = by_hosts;
   draft.algorithm = &algorithm;
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
@@ -250,7 +266,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const double times = times_of(request, built);
   Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
-  twins_.note({&algorithm, radix}, program);
+  twins_.note({&algorithm, draft.tuning}, program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
@@ -359,7 +375,8 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
     draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
-      if (draft.tuning.radix != decision.draft.tuning.radix) continue;
+      if (Variant(draft.algorithm, draft.tuning) != Variant(draft.algorithm, decision.draft.tuning))
+        continue;
       draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
@@ -446,6 +463,7 @@ bool CollectivePlanner::Entry::is_worth_packing(int radix, const CollectiveReque
   constexpr double kMoreOfLinks = 2;
   if (candidates.empty() || has_root(request.collective)) return true;
   const Candidate& first = candidates.front();
+  if (radix == 1) return true;
   if (first.least < first.calls * kMoreOfLinks) return false;
   const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
   if (request.size() * others * radix > kMostParts) return false;
@@ -463,15 +481,17 @@ void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
 
 void CollectivePlanner::add_candidates(Entry& entry, const Algorithm& algorithm,
                                        const CollectiveRequest& request,
-                                       const CollectiveOptions& options) {
+                                       const CollectiveOptions& options, bool by_hosts) {
   for (const int radix : radices_of(algorithm, request)) {
     if (algorithm.more_with_radix && !entry.is_worth_packing(radix, request)) continue;
-    const Candidate candidate = candidate_of(algorithm, radix, request, options);
-    if (algorithm.more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
-        candidate.least * kClearLoss >= entry.least())
-      continue;
-    if (twins_.is_like_smaller({&algorithm, radix})) continue;
-    nodes_[{&algorithm, radix}] = candidate.nodes;
+    const Candidate candidate = candidate_of(algorithm, radix, by_hosts, request, options);
+    const Seconds least = entry.least(by_hosts);
+    const bool must_gain = algorithm.more_with_radix && !has_root(request.collective);
+    if (must_gain && candidate.least * kClearLoss >= least) continue;
+    const Variant variant{&algorithm, candidate.draft.tuning};
+    if (by_hosts && candidate.least >= entry.least(false) * kLossByHosts) continue;
+    if (twins_.is_like_another(variant)) continue;
+    nodes_[variant] = candidate.nodes;
     entry.candidates.push_back(candidate);
   }
 }
@@ -485,7 +505,9 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     if (are_divided(options) && !algorithm->is_kernel)
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    add_candidates(entry, *algorithm, request, options);
+    add_candidates(entry, *algorithm, request, options, false);
+    if (algorithm->may_go_by_hosts && has_ways_by_hosts(machine_, request.ranks))
+      add_candidates(entry, *algorithm, request, options, true);
     if (entry.candidates.empty()) continue;
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));

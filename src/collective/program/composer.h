@@ -93,6 +93,7 @@ class Composer {
   [[nodiscard]] PlaceId place_of(const Slice& slice) const { return program_.buffer(slice).place; }
   void add(Node node);
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
+  void send_by_host(const Message& message);
   void add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes);
   [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
 

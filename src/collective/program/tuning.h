@@ -27,6 +27,8 @@ struct Tuning {
   int radix = 2;
   /// Each message may go over several paths, as the planner divides it.
   bool several_paths = false;
+  /// Of trees: edges go by way of a host where that is faster than a direct copy.
+  bool by_hosts = false;
   /// As a joint plan divides it, which takes long to make; else as the share program does.
   bool by_joint_plan = false;
   /// Bytes for a rank's own memory arrive in its scratch memory, so no rank knows the address of
