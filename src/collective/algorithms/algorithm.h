@@ -41,6 +41,8 @@ struct Algorithm {
   int fewest_slots = kPieceSlots;  ///< of a hop; with fewer, pieces would overtake each other
   bool more_with_radix = false;  ///< it needs more copies then, for links that are used more evenly
   bool may_go_by_hosts = false;  ///< it heeds Tuning::by_hosts
+  bool may_take_turns = false;   ///< it may gain by Tuning::in_turn also where kernels send nothing
+  bool has_phases = false;       ///< it heeds Tuning::in_phases
 
   [[nodiscard]] bool does(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the fixed order.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
@@ -100,6 +101,7 @@ class AlongTrees {
     std::vector<std::function<void(int)>> steps;
     for (int depth = levels_.depth(true); depth > 0; --depth)
       steps.emplace_back([this, depth](int piece) { gather(piece, depth); });
+    if (composer_.tuning().in_phases) pipeline(pieces_, std::exchange(steps, {}));
     for (int depth = 1; depth <= levels_.depth(false); ++depth)
       steps.emplace_back([this, depth](int piece) { spread(piece, depth); });
     pipeline(pieces_, steps);
@@ -395,7 +397,8 @@ Algorithm trees() {
           .why_not = kNotByTrees,
           .fewest_slots = 2,
           .more_with_radix = true,
-          .may_go_by_hosts = true};
+          .may_go_by_hosts = true,
+          .has_phases = true};
 }
 
 Algorithm grouped() {
@@ -413,7 +416,8 @@ Algorithm grouped() {
       .why_not = kNotByTrees,
       .fewest_slots = 2,
       .more_with_radix = true,
-      .may_go_by_hosts = true};
+      .may_go_by_hosts = true,
+      .has_phases = true};
 }
 
 }  // namespace polypath::collective

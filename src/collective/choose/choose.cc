@@ -68,6 +68,18 @@ std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
   return {paths == PathChoice::several};
 }
 
+SendMode mode_of(const Tuning& tuning) {
+  return {tuning.by_hosts, tuning.in_phases, tuning.in_turn};
+}
+
+Variant variant_of(const CollectiveDraft& draft) {
+  return {draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)};
+}
+
+void set_mode(Tuning& tuning, const SendMode& mode) {
+  tuning.by_hosts = mode.by_hosts, tuning.in_phases = mode.in_phases, tuning.in_turn = mode.in_turn;
+}
+
 bool are_divided(const CollectiveOptions& options) {
   return options.divided || options.private_memory;
 }
@@ -92,10 +104,10 @@ Seconds CollectivePlanner::Entry::least() const {
   return std::ranges::min(candidates, {}, &Candidate::least).least;
 }
 
-Seconds CollectivePlanner::Entry::least(bool by_hosts) const {
+Seconds CollectivePlanner::Entry::least(const SendMode& mode) const {
   Seconds least = Seconds::infinity();
   for (const Candidate& each : candidates)
-    if (each.draft.tuning.by_hosts == by_hosts) least = std::min(least, each.least);
+    if (mode_of(each.draft.tuning) == mode) least = std::min(least, each.least);
   return least;
 }
 
@@ -129,7 +141,7 @@ Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor execu
 CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
                                                     const CollectiveDraft& draft) const {
   const Tuning& tuning = draft.tuning;
-  const auto nodes = nodes_.find({draft.algorithm, tuning});
+  const auto nodes = nodes_.find(variant_of(draft));
   const bool is_large =
       draft.algorithm->more_with_radix && nodes != nodes_.end() && nodes->second > kLargeProgram;
   const std::uint64_t fewer = is_large ? 1 : kFewer;
@@ -174,9 +186,10 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
   CollectiveDraft like = draft;
-  const Variant first = twins_.of({draft.algorithm, draft.tuning});
+  const Variant first = twins_.of(variant_of(draft));
   like.algorithm = first.algorithm;
-  like.tuning.radix = first.radix, like.tuning.by_hosts = first.by_hosts;
+  like.tuning.radix = first.radix;
+  set_mode(like.tuning, first.mode);
   const auto [known, is_new] =
       predictions_.try_emplace({like.algorithm, like.tuning, draft.executor});
   if (!is_new) return known->second;
@@ -248,17 +261,16 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
 }
 
 CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
-                                                             bool by_hosts,
+                                                             const SendMode& mode,
                                                              const CollectiveRequest& request,
                                                              const CollectiveOptions& options) {
   CollectiveDraft draft;
-  draft.tuning.by_hosts = by_hosts;
+  set_mode(draft.tuning, mode);
   draft.algorithm = &algorithm;
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
   draft.tuning.multiprocessors = options.multiprocessors;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
-  draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest built = of_one_round(request, draft.tuning);
   Tuning bare = draft.tuning;
   bare.without_order = true;
@@ -266,7 +278,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const double times = times_of(request, built);
   Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
-  twins_.note({&algorithm, draft.tuning}, program);
+  twins_.note(variant_of(draft), program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
@@ -375,8 +387,7 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
     draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
-      if (Variant(draft.algorithm, draft.tuning) != Variant(draft.algorithm, decision.draft.tuning))
-        continue;
+      if (variant_of(each.draft) != variant_of(decision.draft)) continue;
       draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
@@ -458,12 +469,15 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
 // More trees use links more evenly, but need more calls, and packing many takes long: neither where
 // calls take longer than links anyway, nor where two and three trees use links no better than one.
 // A rooted message has other parts with one tree than with several.
-bool CollectivePlanner::Entry::is_worth_packing(int radix, const CollectiveRequest& request) const {
-  constexpr int kFew = 3, kMostParts = 128;
+bool CollectivePlanner::Entry::is_worth_packing(int radix, const SendMode& mode,
+                                                const CollectiveRequest& request) const {
+  constexpr int kFew = 3, kMostByHosts = 2, kMostParts = 128;
   constexpr double kMoreOfLinks = 2;
-  if (candidates.empty() || has_root(request.collective)) return true;
+  if (candidates.empty() || radix == 1) return true;
   const Candidate& first = candidates.front();
-  if (radix == 1) return true;
+  if (has_root(request.collective))
+    return radix <= request.size() || first.least >= first.calls * kMoreOfLinks;
+  if (mode.by_hosts && radix > kMostByHosts) return false;
   if (first.least < first.calls * kMoreOfLinks) return false;
   const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
   if (request.size() * others * radix > kMostParts) return false;
@@ -479,18 +493,43 @@ void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
   });
 }
 
+// The usual one first.
+std::vector<SendMode> CollectivePlanner::modes_of(const Algorithm& algorithm,
+                                                  const CollectiveRequest& request) const {
+  const bool turns = take_turns(machine_, request);
+  std::vector<SendMode> modes = {{.in_turn = algorithm.in_turn && turns}};
+  if (algorithm.may_take_turns && may_gain_by_turns(machine_, request))
+    modes.push_back({.in_turn = true});
+  if (!algorithm.may_go_by_hosts || !has_ways_by_hosts(machine_, request.ranks)) return modes;
+  modes.push_back({.by_hosts = true});
+  if (algorithm.has_phases && request.collective == Collective::all_reduce)
+    modes.push_back({.by_hosts = true, .in_phases = true});
+  return modes;
+}
+
+// More trees have to gain; by hosts links may be a little busier.
+bool CollectivePlanner::Entry::may_gain(const Candidate& candidate,
+                                        const CollectiveRequest& request) const {
+  const Tuning& tuning = candidate.draft.tuning;
+  const bool more_must_gain =
+      candidate.draft.algorithm->more_with_radix && !has_root(request.collective);
+  if (more_must_gain && candidate.least * kClearLoss >= least(mode_of(tuning))) return false;
+  return !tuning.by_hosts || candidate.least < least({}) * kLossByHosts;
+}
+
+// Where the first trees by hosts go by none, others hardly do.
 void CollectivePlanner::add_candidates(Entry& entry, const Algorithm& algorithm,
                                        const CollectiveRequest& request,
-                                       const CollectiveOptions& options, bool by_hosts) {
+                                       const CollectiveOptions& options, const SendMode& mode) {
   for (const int radix : radices_of(algorithm, request)) {
-    if (algorithm.more_with_radix && !entry.is_worth_packing(radix, request)) continue;
-    const Candidate candidate = candidate_of(algorithm, radix, by_hosts, request, options);
-    const Seconds least = entry.least(by_hosts);
-    const bool must_gain = algorithm.more_with_radix && !has_root(request.collective);
-    if (must_gain && candidate.least * kClearLoss >= least) continue;
-    const Variant variant{&algorithm, candidate.draft.tuning};
-    if (by_hosts && candidate.least >= entry.least(false) * kLossByHosts) continue;
-    if (twins_.is_like_another(variant)) continue;
+    if (algorithm.more_with_radix && !entry.is_worth_packing(radix, mode, request)) continue;
+    if (mode.in_phases && !nodes_.contains({&algorithm, radix, {.by_hosts = true}})) continue;
+    const Candidate candidate = candidate_of(algorithm, radix, mode, request, options);
+    if (!entry.may_gain(candidate, request)) continue;
+    const Variant variant{&algorithm, radix, mode};
+    const bool is_known = twins_.is_like_another(variant);
+    if (is_known && mode.by_hosts && !has_root(request.collective)) return;
+    if (is_known) continue;
     nodes_[variant] = candidate.nodes;
     entry.candidates.push_back(candidate);
   }
@@ -505,9 +544,8 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     if (are_divided(options) && !algorithm->is_kernel)
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    add_candidates(entry, *algorithm, request, options, false);
-    if (algorithm->may_go_by_hosts && has_ways_by_hosts(machine_, request.ranks))
-      add_candidates(entry, *algorithm, request, options, true);
+    for (const SendMode& mode : modes_of(*algorithm, request))
+      add_candidates(entry, *algorithm, request, options, mode);
     if (entry.candidates.empty()) continue;
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));

@@ -115,7 +115,7 @@ class CollectivePlanner {
   };
   /// An algorithm on its way to a decision.
   struct Entry {
-    std::vector<Candidate> candidates;  ///< direct ones first, by radix; at least one
+    std::vector<Candidate> candidates;  ///< by mode, the usual one first, and radix; at least one
     double weight = 1;                  ///< its times count so much,
     Seconds more;                       ///< with what they do not have
     AlgorithmDecision decision;
@@ -125,10 +125,13 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
-    /// Of those that go by hosts, or of those that do not; infinite if there is none.
-    [[nodiscard]] Seconds least(bool by_hosts) const;
+    /// Of those of one mode; infinite if there is none.
+    [[nodiscard]] Seconds least(const SendMode& mode) const;
     /// False of more trees that cannot gain.
-    [[nodiscard]] bool is_worth_packing(int radix, const CollectiveRequest& request) const;
+    [[nodiscard]] bool is_worth_packing(int radix, const SendMode& mode,
+                                        const CollectiveRequest& request) const;
+    /// False of one that links keep busy for too long.
+    [[nodiscard]] bool may_gain(const Candidate& candidate, const CollectiveRequest& request) const;
     /// With calls: which is nearer to what it takes.
     [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
@@ -150,8 +153,10 @@ class CollectivePlanner {
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
-                      const CollectiveOptions& options, bool by_hosts);
-  [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix, bool by_hosts,
+                      const CollectiveOptions& options, const SendMode& mode);
+  [[nodiscard]] std::vector<SendMode> modes_of(const Algorithm& algorithm,
+                                               const CollectiveRequest& request) const;
+  [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix, const SendMode& mode,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
   void try_one_path(std::vector<Entry>& entries, const CollectiveRequest& request,

@@ -11,15 +11,19 @@
 
 namespace polypath::collective {
 
+/// Of a tuning: how messages go.
+struct SendMode {
+  bool by_hosts = false, in_phases = false, in_turn = false;
+
+  auto operator<=>(const SendMode&) const = default;
+};
+
 /// What an algorithm's program depends on beside its pieces.
 struct Variant {
   const Algorithm* algorithm = nullptr;
   int radix = 2;
-  bool by_hosts = false;
+  SendMode mode = {};
 
-  Variant() = default;
-  Variant(const Algorithm* of, const Tuning& tuning)
-      : algorithm(of), radix(tuning.radix), by_hosts(tuning.by_hosts) {}
   auto operator<=>(const Variant&) const = default;
 };
 

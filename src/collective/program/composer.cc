@@ -8,6 +8,7 @@
 #include "collective/program/routes.h"
 #include "collective/program/split_messages.h"
 #include "collective/trees/index_of.h"
+#include "collective/trees/link_times.h"
 #include "core/error.h"
 #include "kernels/reduce.h"
 
@@ -162,6 +163,13 @@ void Composer::send(std::vector<Message> messages) {
     return split.send(messages, *routes_, tuning_.by_joint_plan);
   }
   for (const Message& message : messages) copy(message.from, message.to, message.bytes);
+}
+
+PlaceId Composer::faster_host(const Message& message) const {
+  if (!tuning_.by_hosts) return {};
+  const auto direct = hops_.find(place_of(message.from), place_of(message.to));
+  const PlaceId host = machine().nearest_host(place_of(message.to));
+  return direct && faster_by(machine(), *direct, host) ? host : PlaceId{};
 }
 
 void Composer::send_by_host(const Message& message) {

@@ -1,9 +1,7 @@
 #include "collective/trees/link_times.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <optional>
 
 #include "collective/trees/index_of.h"
 
@@ -21,9 +19,14 @@ double time_of(const Resource& resource, const Use& use, const Hop& hop) {
   return time;
 }
 
-using PathByHost = std::array<HopId, 2>;
+BusyTimes in_rows(const std::map<std::size_t, double>& by_row) {
+  BusyTimes times;
+  for (const auto& [row, time] : by_row) times.push_back({row, time});
+  return times;
+}
 
-// Between nodes the hosts' adapters are the GPUs' own.
+}  // namespace
+
 std::optional<PathByHost> faster_by(const Machine& machine, HopId direct, PlaceId host) {
   const Hop& hop = machine.hop(direct);
   const auto out = machine.find_hop(hop.source, host), in = machine.find_hop(host, hop.destination);
@@ -32,14 +35,6 @@ std::optional<PathByHost> faster_by(const Machine& machine, HopId direct, PlaceI
       hop.bandwidth < machine.hop(*out).bandwidth && hop.bandwidth < machine.hop(*in).bandwidth;
   return is_faster ? std::optional(PathByHost{*out, *in}) : std::nullopt;
 }
-
-BusyTimes in_rows(const std::map<std::size_t, double>& by_row) {
-  BusyTimes times;
-  for (const auto& [row, time] : by_row) times.push_back({row, time});
-  return times;
-}
-
-}  // namespace
 
 bool has_ways_by_hosts(const Machine& machine, std::span<const PlaceId> ranks) {
   const auto hosts = machine.places_of(PlaceKind::host);
@@ -78,9 +73,43 @@ void LinkTimes::add_way(const Machine& machine, PlaceId by, std::span<const HopI
   for (const HopId hop : hops)
     for (const BusyTime& each : busy_times_of(machine, hop, rows))
       by_row[each.resource] += each.time;
-  const BusyTimes times = in_rows(by_row);
-  ways_.push_back({by, times_.size(), times_.size() + times.size()});
-  times_.insert(times_.end(), times.begin(), times.end());
+  const std::size_t first = time_of_ways_.size();
+  for (const BusyTime& each : in_rows(by_row)) time_of_ways_.push_back(number_of(each));
+  ways_.push_back({by, first, time_of_ways_.size()});
+}
+
+std::size_t LinkTimes::number_of(const BusyTime& time) {
+  const auto known = std::ranges::find(times_, time);
+  if (known != times_.end()) return static_cast<std::size_t>(known - times_.begin());
+  times_.push_back(time);
+  return times_.size() - 1;
+}
+
+double LinkTimes::cost_of(const Way& way, std::span<const double> prices) const {
+  double cost = 0;
+  for (const std::size_t each : times_of(way)) cost += prices[each];
+  return cost;
+}
+
+CostMatrix LinkTimes::costs(std::span<const double> prices) const {
+  CostMatrix costs(ranks_);
+  double dearest = 0;
+  for (const Edge& edge : edges_) {
+    double& cost = costs[edge.from][edge.to];
+    for (const Way& way : ways_of(edge)) cost = std::min(cost, cost_of(way, prices));
+    dearest = std::max(dearest, cost);
+  }
+  for (const Edge& edge : edges_) costs[edge.from][edge.to] += kCostOfAnEdge * dearest;
+  return costs;
+}
+
+void LinkTimes::choose_ways(Tree& tree, bool inwards, std::span<const double> prices) const {
+  for (int number = 1; number < static_cast<int>(tree.vertices().size()); ++number) {
+    const Edge* edge = edge_of(tree, tree.vertex(number), inwards);
+    if (edge == nullptr) continue;
+    const auto cost = [&](const Way& way) { return cost_of(way, prices); };
+    tree.go_by(number, std::ranges::min_element(ways_of(*edge), {}, cost)->by);
+  }
 }
 
 BusyTimes LinkTimes::busy_times_of(const Machine& machine, HopId id, Rows& rows) {
@@ -104,7 +133,7 @@ BusyTimes LinkTimes::of(const Tree& tree, bool inwards) const {
     const Edge* edge = vertex.parent < 0 ? nullptr : edge_of(tree, vertex, inwards);
     if (edge == nullptr) continue;
     const Way& way = *std::ranges::find(ways_of(*edge), vertex.by, &Way::by);
-    for (const BusyTime& each : times_of(way)) by_row[each.resource] += each.time;
+    for (const std::size_t each : times_of(way)) by_row[times_[each].resource] += times_[each].time;
   }
   BusyTimes times;
   for (std::size_t row = 0; row < by_row.size(); ++row)

@@ -38,6 +38,7 @@ TEST(AnyCollective, IsRight) {
                   .radix = random.integer(2, 8),
                   .several_paths = random.chance(15),
                   .by_hosts = random.chance(40),
+                  .in_phases = random.chance(40),
                   .in_turn = random.chance(30)},
                  {random.between(0, 16)});
   }

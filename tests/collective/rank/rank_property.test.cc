@@ -43,6 +43,7 @@ Step random_step(Random& random, RankGroup& group, const Machine& machine,
                       .radix = random.integer(2, 8),
                       .several_paths = random.chance(20),
                       .by_hosts = random.chance(40),
+                      .in_phases = random.chance(40),
                       .in_turn = random.chance(30)};
   Routes routes(machine, collective_settings());
   const Executor executor = random.chance(30) ? Executor::graph : Executor::stream;
