@@ -373,6 +373,10 @@ class AlongTrees {
 // five, of Summit three (results/simulated/plan_bounds.json).
 std::vector<int> trees_of_a_demand() { return {1, 2, 3, 4, 5}; }
 
+// A sum that meets in groups has few trees to choose from at each price of the links: parts of the
+// only demand are small enough to use links of two widths evenly.
+constexpr int kTreesOfARoot = 12;
+
 constexpr const char* kNotByTrees =
     "there are two ranks, or several nodes, where other algorithms do that";
 
@@ -416,6 +420,7 @@ Algorithm grouped() {
       .why_not = kNotByTrees,
       .fewest_slots = 2,
       .more_with_radix = true,
+      .most_of_a_root = kTreesOfARoot,
       .may_go_by_hosts = true,
       .has_phases = true};
 }

@@ -27,13 +27,11 @@ std::vector<const Algorithm*> allowed_algorithms(const Machine& machine,
        "no algorithm that may be used does it on this machine", "Allow others.");
 }
 
-// A single demand is cut as finely as two kinds of links are divided evenly, and packed in no time.
-constexpr int kTreesOfARoot = 12;
-
 std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest& request) {
   std::vector<int> radices = algorithm.radices;
   std::erase_if(radices, [&](int radix) { return radix > request.size(); });
-  if (algorithm.more_with_radix && has_root(request.collective)) radices.push_back(kTreesOfARoot);
+  if (algorithm.most_of_a_root > request.size() && has_root(request.collective))
+    radices.push_back(algorithm.most_of_a_root);
   return radices;
 }
 

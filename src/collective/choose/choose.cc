@@ -471,7 +471,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
 // A rooted message has other parts with one tree than with several.
 bool CollectivePlanner::Entry::is_worth_packing(int radix, const SendMode& mode,
                                                 const CollectiveRequest& request) const {
-  constexpr int kFew = 3, kMostByHosts = 2, kMostParts = 128;
+  constexpr int kFew = 3, kMostByHosts = 1, kMostParts = 128;
   constexpr double kMoreOfLinks = 2;
   if (candidates.empty() || radix == 1) return true;
   const Candidate& first = candidates.front();
@@ -511,8 +511,8 @@ std::vector<SendMode> CollectivePlanner::modes_of(const Algorithm& algorithm,
 bool CollectivePlanner::Entry::may_gain(const Candidate& candidate,
                                         const CollectiveRequest& request) const {
   const Tuning& tuning = candidate.draft.tuning;
-  const bool more_must_gain =
-      candidate.draft.algorithm->more_with_radix && !has_root(request.collective);
+  const bool is_usual = has_root(request.collective) && tuning.radix <= request.size();
+  const bool more_must_gain = candidate.draft.algorithm->more_with_radix && !is_usual;
   if (more_must_gain && candidate.least * kClearLoss >= least(mode_of(tuning))) return false;
   return !tuning.by_hosts || candidate.least < least({}) * kLossByHosts;
 }
