@@ -8,7 +8,8 @@
 // of its segment; the one in the next adds those of its own to that sum; and so on. The last one
 // has the result, and gives it to its segment and back to the owner before it, which does the same.
 // So between two segments the message goes once each way, piece after piece and both ways at the
-// same time; within a segment of m ranks each sends and receives about 2(m−1)/m of it.
+// same time; within a segment of m ranks each sends and receives about 2(m−1)/m of it. Messages may
+// go by way of hosts (Tuning::by_hosts), between sockets for instance.
 
 #include <algorithm>
 #include <map>
