@@ -10,7 +10,6 @@
 #include "collective/choose/largest_piece.h"
 #include "collective/choose/played_part.h"
 #include "collective/choose/predicted_time.h"
-#include "collective/trees/link_times.h"
 #include "core/error.h"
 #include "model/program_bound.h"
 
@@ -47,16 +46,11 @@ constexpr double kMostOfCalls = 0.25;
 // another. With 1 that plan is predicted to take 5 % longer, and no other of 324 as much.
 constexpr double kMostOfHalvings = 1.6;
 
-// By hosts the links may be busy for so many times as long: direct copies that share a link keep
-// their engines busy for longer than they would one by one, which least times do not have.
-constexpr double kLossByHosts = 1.1;
-
 // Several paths are tried where one takes so many times as long as the GPUs' links together need,
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
-// Smaller pieces do not make up for more, and for less nothing is played; nor the other executor.
-constexpr double kClearLoss = 1.02;
+// For more than that neither smaller pieces are played nor the other executor.
 constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
@@ -68,16 +62,8 @@ std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
   return {paths == PathChoice::several};
 }
 
-SendMode mode_of(const Tuning& tuning) {
-  return {tuning.by_hosts, tuning.in_phases, tuning.in_turn};
-}
-
 Variant variant_of(const CollectiveDraft& draft) {
   return {draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)};
-}
-
-void set_mode(Tuning& tuning, const SendMode& mode) {
-  tuning.by_hosts = mode.by_hosts, tuning.in_phases = mode.in_phases, tuning.in_turn = mode.in_turn;
 }
 
 bool are_divided(const CollectiveOptions& options) {
@@ -99,26 +85,6 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       settings_(with_collective_slots(settings, machine)),
       rates_(machine_),
       routes_(machine_, settings_) {}
-
-Seconds CollectivePlanner::Entry::least() const {
-  return std::ranges::min(candidates, {}, &Candidate::least).least;
-}
-
-Seconds CollectivePlanner::Entry::least(const SendMode& mode) const {
-  Seconds least = Seconds::infinity();
-  for (const Candidate& each : candidates)
-    if (mode_of(each.draft.tuning) == mode) least = std::min(least, each.least);
-  return least;
-}
-
-Seconds CollectivePlanner::Entry::estimate() const {
-  const auto of = [](const Candidate& each) { return each.least + each.calls; };
-  return of(std::ranges::min(candidates, {}, of));
-}
-
-Seconds CollectivePlanner::Entry::least_by_any_way() const {
-  return std::ranges::min(candidates, {}, &Candidate::least_by_any_way).least_by_any_way;
-}
 
 // Ranks with private memory are divided into processes. A program that needs too many flags, or
 // memory out of reach, cannot be chosen.
@@ -466,24 +432,6 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   return decisions;
 }
 
-// More trees use links more evenly, but need more calls, and packing many takes long: neither where
-// calls take longer than links anyway, nor where two and three trees use links no better than one.
-// A rooted message has other parts with one tree than with several.
-bool CollectivePlanner::Entry::is_worth_packing(int radix, const SendMode& mode,
-                                                const CollectiveRequest& request) const {
-  constexpr int kFew = 3, kMostByHosts = 1, kMostParts = 128;
-  constexpr double kMoreOfLinks = 2;
-  if (candidates.empty() || radix == 1) return true;
-  const Candidate& first = candidates.front();
-  if (has_root(request.collective))
-    return radix <= request.size() || first.least >= first.calls * kMoreOfLinks;
-  if (mode.by_hosts && radix > kMostByHosts) return false;
-  if (first.least < first.calls * kMoreOfLinks) return false;
-  const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
-  if (request.size() * others * radix > kMostParts) return false;
-  return radix <= kFew || candidates.size() > 1;
-}
-
 // Kernels first, which are played at once, then those that seem fastest.
 void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -491,30 +439,6 @@ void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
     if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
     return a.estimate() < b.estimate();
   });
-}
-
-// The usual one first.
-std::vector<SendMode> CollectivePlanner::modes_of(const Algorithm& algorithm,
-                                                  const CollectiveRequest& request) const {
-  const bool turns = take_turns(machine_, request);
-  std::vector<SendMode> modes = {{.in_turn = algorithm.in_turn && turns}};
-  if (algorithm.may_take_turns && may_gain_by_turns(machine_, request))
-    modes.push_back({.in_turn = true});
-  if (!algorithm.may_go_by_hosts || !has_ways_by_hosts(machine_, request.ranks)) return modes;
-  modes.push_back({.by_hosts = true});
-  if (algorithm.has_phases && request.collective == Collective::all_reduce)
-    modes.push_back({.by_hosts = true, .in_phases = true});
-  return modes;
-}
-
-// More trees have to gain; by hosts links may be a little busier.
-bool CollectivePlanner::Entry::may_gain(const Candidate& candidate,
-                                        const CollectiveRequest& request) const {
-  const Tuning& tuning = candidate.draft.tuning;
-  const bool is_usual = has_root(request.collective) && tuning.radix <= request.size();
-  const bool more_must_gain = candidate.draft.algorithm->more_with_radix && !is_usual;
-  if (more_must_gain && candidate.least * kClearLoss >= least(mode_of(tuning))) return false;
-  return !tuning.by_hosts || candidate.least < least({}) * kLossByHosts;
 }
 
 // Where the first trees by hosts go by none, others hardly do.
@@ -544,7 +468,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     if (are_divided(options) && !algorithm->is_kernel)
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    for (const SendMode& mode : modes_of(*algorithm, request))
+    for (const SendMode& mode : modes_of(machine_, *algorithm, request))
       add_candidates(entry, *algorithm, request, options, mode);
     if (entry.candidates.empty()) continue;
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};

@@ -106,6 +106,8 @@ class CollectivePlanner {
   [[nodiscard]] std::size_t played() const { return played_; }
 
  private:
+  static constexpr double kClearLoss = 1.02;  ///< smaller pieces do not make up for more
+
   /// A variant of an algorithm, and the least time that it takes over one path, and over several.
   struct Candidate {
     CollectiveDraft draft;
@@ -154,8 +156,6 @@ class CollectivePlanner {
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
                       const CollectiveOptions& options, const SendMode& mode);
-  [[nodiscard]] std::vector<SendMode> modes_of(const Algorithm& algorithm,
-                                               const CollectiveRequest& request) const;
   [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix, const SendMode& mode,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);

@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "collective/algorithms/algorithm.h"
+#include "collective/choose/send_modes.h"
 
 namespace polypath::collective {
-
-/// Of a tuning: how messages go.
-struct SendMode {
-  bool by_hosts = false, in_phases = false, in_turn = false;
-
-  auto operator<=>(const SendMode&) const = default;
-};
 
 /// What an algorithm's program depends on beside its pieces.
 struct Variant {
