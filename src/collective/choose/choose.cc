@@ -50,7 +50,7 @@ constexpr double kMostOfHalvings = 1.6;
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
-// For more than that neither smaller pieces are played nor the other executor.
+// The other executor is not played of what takes so many times as long as the best.
 constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
