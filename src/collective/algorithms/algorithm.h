@@ -40,6 +40,10 @@ struct Algorithm {
   bool in_turn = false;            ///< it heeds Tuning::in_turn
   int fewest_slots = kPieceSlots;  ///< of a hop; with fewer, pieces would overtake each other
   bool more_with_radix = false;  ///< it needs more copies then, for links that are used more evenly
+  int most_of_a_root = 0;        ///< a radix beyond the ranks that rooted ones may gain by; 0: none
+  bool may_go_by_hosts = false;  ///< it heeds Tuning::by_hosts
+  bool may_take_turns = false;   ///< it may gain by Tuning::in_turn also where kernels send nothing
+  bool has_phases = false;       ///< it heeds Tuning::in_phases
 
   [[nodiscard]] bool does(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the fixed order.

@@ -8,7 +8,8 @@
 // of its segment; the one in the next adds those of its own to that sum; and so on. The last one
 // has the result, and gives it to its segment and back to the owner before it, which does the same.
 // So between two segments the message goes once each way, piece after piece and both ways at the
-// same time; within a segment of m ranks each sends and receives about 2(m−1)/m of it.
+// same time; within a segment of m ranks each sends and receives about 2(m−1)/m of it. Messages may
+// go by way of hosts (Tuning::by_hosts), between sockets for instance.
 
 #include <algorithm>
 #include <map>
@@ -162,7 +163,7 @@ class RankChain {
       if (const Part piece = piece_of(item, number); piece.bytes.value > 0)
         additions.push_back(
             collect({.number = number, .piece = piece}, item, of_segment, messages));
-    composer_.send(std::move(messages));
+    send(std::move(messages));
     for (const auto& [number, piece, operands, result] : additions)
       sums_[static_cast<std::size_t>(item)][number] =
           fold_in_groups(composer_, groups_of_segment(of_segment), operands, piece.bytes, result);
@@ -212,7 +213,7 @@ class RankChain {
       for (int rank = segment(of_segment).first; rank < segment(of_segment).end; ++rank)
         if (rank != from) send(rank);
     }
-    composer_.send(std::move(messages));
+    this->send(std::move(messages));
   }
 
   void give_to_target(int item) {
@@ -221,6 +222,11 @@ class RankChain {
       if (const Part piece = piece_of(item, number); piece.bytes.value > 0)
         if (const int to = target(number); owner(number, last()) != to)
           messages.push_back({sum(item, number), output(to, piece.offset), piece.bytes});
+    send(std::move(messages));
+  }
+
+  void send(std::vector<Message> messages) {
+    for (Message& each : messages) each.by = composer_.faster_host(each);
     composer_.send(std::move(messages));
   }
 
@@ -252,7 +258,9 @@ Algorithm chain() {
           .radices = {1, 2, 4},
           .can = has_segments,
           .why_not = "the groups of the fixed order are no ranges of ranks",
-          .fewest_slots = 2};
+          .fewest_slots = 2,
+          .may_go_by_hosts = true,
+          .may_take_turns = true};
 }
 
 }  // namespace polypath::collective

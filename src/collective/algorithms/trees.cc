@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "collective/algorithms/algorithm.h"
 #include "collective/algorithms/fixed_order.h"
@@ -69,7 +70,8 @@ std::vector<Message> joined(const std::vector<Message>& messages) {
   for (const Message& each : messages) {
     if (each.bytes.value == 0) continue;
     const auto before = std::ranges::find_if(fewer, [&](const Message& other) {
-      return other.from.buffer == each.from.buffer && other.to.buffer == each.to.buffer &&
+      return other.by == each.by && other.from.buffer == each.from.buffer &&
+             other.to.buffer == each.to.buffer &&
              other.from.offset + other.bytes == each.from.offset &&
              other.to.offset + other.bytes == each.to.offset;
     });
@@ -99,6 +101,7 @@ class AlongTrees {
     std::vector<std::function<void(int)>> steps;
     for (int depth = levels_.depth(true); depth > 0; --depth)
       steps.emplace_back([this, depth](int piece) { gather(piece, depth); });
+    if (composer_.tuning().in_phases) pipeline(pieces_, std::exchange(steps, {}));
     for (int depth = 1; depth <= levels_.depth(false); ++depth)
       steps.emplace_back([this, depth](int piece) { spread(piece, depth); });
     pipeline(pieces_, steps);
@@ -111,7 +114,8 @@ class AlongTrees {
       const PackingRequest wanted{.ranks = request_.ranks,
                                   .demands = std::move(demands),
                                   .groups = groups,
-                                  .most_trees = most_trees()};
+                                  .most_trees = most_trees(),
+                                  .by_hosts = composer_.tuning().by_hosts};
       const Packing packing = composer_.pack(wanted);
       for (std::size_t k = 0; k < packing.size(); ++k) plant(wanted.demands[k], packing[k]);
     }
@@ -290,7 +294,7 @@ class AlongTrees {
       const Slice arrived = needs_slot(of, number)
                                 ? slot_of(i, number, piece, vertex.rank, to, bytes)
                                 : output(of, to, offset);
-      messages.push_back({value.at, arrived, bytes});
+      messages.push_back({value.at, arrived, bytes, vertex.by});
       value = {arrived, true};
     }
     composer_.send(joined(messages));
@@ -341,7 +345,7 @@ class AlongTrees {
       const Slice last = output(of, vertex.rank, offset);
       value.at =
           needs_slot(of, number) ? slot_of(i, number, piece, from, vertex.rank, bytes) : last;
-      messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes});
+      messages.push_back({values[index_of(vertex.parent)].at, value.at, bytes, vertex.by});
       if (needs_slot(of, number) && vertex.takes_part) kept.push_back({value.at, last, bytes});
     }
     composer_.send(joined(messages));
@@ -369,6 +373,10 @@ class AlongTrees {
 // five, of Summit three (results/simulated/plan_bounds.json).
 std::vector<int> trees_of_a_demand() { return {1, 2, 3, 4, 5}; }
 
+// A sum that meets in groups has few trees to choose from at each price of the links: parts of the
+// only demand are small enough to use links of two widths evenly.
+constexpr int kTreesOfARoot = 12;
+
 constexpr const char* kNotByTrees =
     "there are two ranks, or several nodes, where other algorithms do that";
 
@@ -392,7 +400,9 @@ Algorithm trees() {
           .can = does_by_trees,
           .why_not = kNotByTrees,
           .fewest_slots = 2,
-          .more_with_radix = true};
+          .more_with_radix = true,
+          .may_go_by_hosts = true,
+          .has_phases = true};
 }
 
 Algorithm grouped() {
@@ -409,7 +419,10 @@ Algorithm grouped() {
       .can = does_by_trees,
       .why_not = kNotByTrees,
       .fewest_slots = 2,
-      .more_with_radix = true};
+      .more_with_radix = true,
+      .most_of_a_root = kTreesOfARoot,
+      .may_go_by_hosts = true,
+      .has_phases = true};
 }
 
 }  // namespace polypath::collective

@@ -30,6 +30,8 @@ std::vector<const Algorithm*> allowed_algorithms(const Machine& machine,
 std::vector<int> radices_of(const Algorithm& algorithm, const CollectiveRequest& request) {
   std::vector<int> radices = algorithm.radices;
   std::erase_if(radices, [&](int radix) { return radix > request.size(); });
+  if (algorithm.most_of_a_root > request.size() && has_root(request.collective))
+    radices.push_back(algorithm.most_of_a_root);
   return radices;
 }
 

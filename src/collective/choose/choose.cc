@@ -50,8 +50,7 @@ constexpr double kMostOfHalvings = 1.6;
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
-// Smaller pieces do not make up for more, and for less nothing is played; nor the other executor.
-constexpr double kClearLoss = 1.02;
+// The other executor is not played of what takes so many times as long as the best.
 constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
 constexpr double kClearLossOfLong = 1.25;
@@ -61,6 +60,10 @@ std::vector<bool> path_choices(const Machine& machine, PathChoice paths) {
   if (paths == PathChoice::any && machine.nodes() > 1) return {false};
   if (paths == PathChoice::any) return {false, true};
   return {paths == PathChoice::several};
+}
+
+Variant variant_of(const CollectiveDraft& draft) {
+  return {draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)};
 }
 
 bool are_divided(const CollectiveOptions& options) {
@@ -83,19 +86,6 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       rates_(machine_),
       routes_(machine_, settings_) {}
 
-Seconds CollectivePlanner::Entry::least() const {
-  return std::ranges::min(candidates, {}, &Candidate::least).least;
-}
-
-Seconds CollectivePlanner::Entry::estimate() const {
-  const auto of = [](const Candidate& each) { return each.least + each.calls; };
-  return of(std::ranges::min(candidates, {}, of));
-}
-
-Seconds CollectivePlanner::Entry::least_by_any_way() const {
-  return std::ranges::min(candidates, {}, &Candidate::least_by_any_way).least_by_any_way;
-}
-
 // Ranks with private memory are divided into processes. A program that needs too many flags, or
 // memory out of reach, cannot be chosen.
 Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
@@ -117,7 +107,7 @@ Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor execu
 CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& request,
                                                     const CollectiveDraft& draft) const {
   const Tuning& tuning = draft.tuning;
-  const auto nodes = nodes_.find({draft.algorithm, tuning.radix});
+  const auto nodes = nodes_.find(variant_of(draft));
   const bool is_large =
       draft.algorithm->more_with_radix && nodes != nodes_.end() && nodes->second > kLargeProgram;
   const std::uint64_t fewer = is_large ? 1 : kFewer;
@@ -162,7 +152,10 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
   CollectiveDraft like = draft;
-  std::tie(like.algorithm, like.tuning.radix) = twins_.of({draft.algorithm, draft.tuning.radix});
+  const Variant first = twins_.of(variant_of(draft));
+  like.algorithm = first.algorithm;
+  like.tuning.radix = first.radix;
+  set_mode(like.tuning, first.mode);
   const auto [known, is_new] =
       predictions_.try_emplace({like.algorithm, like.tuning, draft.executor});
   if (!is_new) return known->second;
@@ -234,15 +227,16 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
 }
 
 CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& algorithm, int radix,
+                                                             const SendMode& mode,
                                                              const CollectiveRequest& request,
                                                              const CollectiveOptions& options) {
   CollectiveDraft draft;
+  set_mode(draft.tuning, mode);
   draft.algorithm = &algorithm;
   draft.tuning.private_memory = options.private_memory;
   draft.tuning.radix = radix;
   draft.tuning.multiprocessors = options.multiprocessors;
   draft.tuning.piece = std::min(settings_.staging_slot, message_bytes(request));
-  draft.tuning.in_turn = algorithm.in_turn && take_turns(machine_, request);
   const CollectiveRequest built = of_one_round(request, draft.tuning);
   Tuning bare = draft.tuning;
   bare.without_order = true;
@@ -250,7 +244,7 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   const double times = times_of(request, built);
   Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
-  twins_.note({&algorithm, radix}, program);
+  twins_.note(variant_of(draft), program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
@@ -359,7 +353,7 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
     draft.tuning.in_turn = false;
     draft.tuning.by_joint_plan = options.paths == PathChoice::several;
     if (!decision.at_least) {
-      if (draft.tuning.radix != decision.draft.tuning.radix) continue;
+      if (variant_of(each.draft) != variant_of(decision.draft)) continue;
       draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
@@ -438,20 +432,6 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   return decisions;
 }
 
-// More trees use links more evenly, but need more calls, and packing many takes long: neither where
-// calls take longer than links anyway, nor where two and three trees use links no better than one.
-// A rooted message has other parts with one tree than with several.
-bool CollectivePlanner::Entry::is_worth_packing(int radix, const CollectiveRequest& request) const {
-  constexpr int kFew = 3, kMostParts = 128;
-  constexpr double kMoreOfLinks = 2;
-  if (candidates.empty() || has_root(request.collective)) return true;
-  const Candidate& first = candidates.front();
-  if (first.least < first.calls * kMoreOfLinks) return false;
-  const int others = request.collective == Collective::all_to_all ? request.size() - 1 : 1;
-  if (request.size() * others * radix > kMostParts) return false;
-  return radix <= kFew || candidates.size() > 1;
-}
-
 // Kernels first, which are played at once, then those that seem fastest.
 void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -461,17 +441,20 @@ void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
   });
 }
 
+// Where the first trees by hosts go by none, others hardly do.
 void CollectivePlanner::add_candidates(Entry& entry, const Algorithm& algorithm,
                                        const CollectiveRequest& request,
-                                       const CollectiveOptions& options) {
+                                       const CollectiveOptions& options, const SendMode& mode) {
   for (const int radix : radices_of(algorithm, request)) {
-    if (algorithm.more_with_radix && !entry.is_worth_packing(radix, request)) continue;
-    const Candidate candidate = candidate_of(algorithm, radix, request, options);
-    if (algorithm.more_with_radix && !has_root(request.collective) && !entry.candidates.empty() &&
-        candidate.least * kClearLoss >= entry.least())
-      continue;
-    if (twins_.is_like_smaller({&algorithm, radix})) continue;
-    nodes_[{&algorithm, radix}] = candidate.nodes;
+    if (algorithm.more_with_radix && !entry.is_worth_packing(radix, mode, request)) continue;
+    if (mode.in_phases && !nodes_.contains({&algorithm, radix, {.by_hosts = true}})) continue;
+    const Candidate candidate = candidate_of(algorithm, radix, mode, request, options);
+    if (!entry.may_gain(candidate, request)) continue;
+    const Variant variant{&algorithm, radix, mode};
+    const bool is_known = twins_.is_like_another(variant);
+    if (is_known && mode.by_hosts && !has_root(request.collective)) return;
+    if (is_known) continue;
+    nodes_[variant] = candidate.nodes;
     entry.candidates.push_back(candidate);
   }
 }
@@ -485,7 +468,8 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     if (are_divided(options) && !algorithm->is_kernel)
       entry.weight += least_gain_of_copies(machine_, request.ranks, turns && algorithm->in_turn);
     if (turns && algorithm->in_turn) entry.more = cost_of_turns(machine_, request);
-    add_candidates(entry, *algorithm, request, options);
+    for (const SendMode& mode : modes_of(machine_, *algorithm, request))
+      add_candidates(entry, *algorithm, request, options, mode);
     if (entry.candidates.empty()) continue;
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));

@@ -106,6 +106,8 @@ class CollectivePlanner {
   [[nodiscard]] std::size_t played() const { return played_; }
 
  private:
+  static constexpr double kClearLoss = 1.02;  ///< smaller pieces do not make up for more
+
   /// A variant of an algorithm, and the least time that it takes over one path, and over several.
   struct Candidate {
     CollectiveDraft draft;
@@ -115,7 +117,7 @@ class CollectivePlanner {
   };
   /// An algorithm on its way to a decision.
   struct Entry {
-    std::vector<Candidate> candidates;  ///< by radix, at least one
+    std::vector<Candidate> candidates;  ///< by mode, the usual one first, and radix; at least one
     double weight = 1;                  ///< its times count so much,
     Seconds more;                       ///< with what they do not have
     AlgorithmDecision decision;
@@ -125,8 +127,13 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
+    /// Of those of one mode; infinite if there is none.
+    [[nodiscard]] Seconds least(const SendMode& mode) const;
     /// False of more trees that cannot gain.
-    [[nodiscard]] bool is_worth_packing(int radix, const CollectiveRequest& request) const;
+    [[nodiscard]] bool is_worth_packing(int radix, const SendMode& mode,
+                                        const CollectiveRequest& request) const;
+    /// False of one that links keep busy for too long.
+    [[nodiscard]] bool may_gain(const Candidate& candidate, const CollectiveRequest& request) const;
     /// With calls: which is nearer to what it takes.
     [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
@@ -148,8 +155,8 @@ class CollectivePlanner {
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
-                      const CollectiveOptions& options);
-  [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix,
+                      const CollectiveOptions& options, const SendMode& mode);
+  [[nodiscard]] Candidate candidate_of(const Algorithm& algorithm, int radix, const SendMode& mode,
                                        const CollectiveRequest& request,
                                        const CollectiveOptions& options);
   void try_one_path(std::vector<Entry>& entries, const CollectiveRequest& request,
@@ -188,7 +195,7 @@ class CollectivePlanner {
   Routes routes_;
   /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
-  std::map<std::pair<const Algorithm*, int>, std::size_t> nodes_;  ///< by radix, as Candidate
+  std::map<Variant, std::size_t> nodes_;                                           ///< as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
   Twins twins_;
   std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end

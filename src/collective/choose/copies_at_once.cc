@@ -15,15 +15,25 @@ bool share_a_port(const Machine& machine, std::span<const PlaceId> ranks) {
          });
 }
 
+bool is_worth_turns(const Machine& machine, const CollectiveRequest& request) {
+  constexpr Bytes kSmallestBlock = 4_MiB;
+  const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
+  return request.size() > 2 && message_bytes(request) >= blocks &&
+         share_a_port(machine, request.ranks);
+}
+
 }  // namespace
 
 // Over NVLink, where that was measured, with blocks of 16 to 256 MiB. Those of a few MiB are taken
 // to be worth the waits for turns, smaller ones not.
 bool take_turns(const Machine& machine, const CollectiveRequest& request) {
-  constexpr Bytes kSmallestBlock = 4_MiB;
-  const Bytes blocks = kSmallestBlock * static_cast<std::uint64_t>(request.size());
-  return request.size() > 2 && message_bytes(request) >= blocks &&
-         share_a_port(machine, request.ranks) && can_mail(machine, request.ranks, {});
+  return is_worth_turns(machine, request) && can_mail(machine, request.ranks, {});
+}
+
+// GPUs that send to one at the same time have half its port each, and their engines wait.
+bool may_gain_by_turns(const Machine& machine, const CollectiveRequest& request) {
+  return machine.nodes() == 1 && is_worth_turns(machine, request) &&
+         !can_mail(machine, request.ranks, {});
 }
 
 // Between two they take 0.95 to 1.26 times as long as predicted, kernels as long

@@ -14,6 +14,10 @@ namespace polypath::collective {
 /// one GPU at a time.
 bool take_turns(const Machine& machine, const CollectiveRequest& request);
 
+/// True of long messages where one engine makes all copies of a GPU to others, and kernels send
+/// none: turns may gain, by the model of links.
+bool may_gain_by_turns(const Machine& machine, const CollectiveRequest& request);
+
 /// The time that copies in turn take beyond their prediction.
 Seconds cost_of_turns(const Machine& machine, const CollectiveRequest& request);
 

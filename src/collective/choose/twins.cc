@@ -38,9 +38,9 @@ Variant Twins::of(const Variant& variant) const {
   return known == first_.end() ? variant : known->second;
 }
 
-bool Twins::is_like_smaller(const Variant& variant) const {
+bool Twins::is_like_another(const Variant& variant) const {
   const Variant first = of(variant);
-  return first.first == variant.first && first.second != variant.second;
+  return first.algorithm == variant.algorithm && first != variant;
 }
 
 }  // namespace polypath::collective

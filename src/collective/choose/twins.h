@@ -8,11 +8,18 @@
 #include <vector>
 
 #include "collective/algorithms/algorithm.h"
+#include "collective/choose/send_modes.h"
 
 namespace polypath::collective {
 
-/// An algorithm with a radix.
-using Variant = std::pair<const Algorithm*, int>;
+/// What an algorithm's program depends on beside its pieces.
+struct Variant {
+  const Algorithm* algorithm = nullptr;
+  int radix = 2;
+  SendMode mode = {};
+
+  auto operator<=>(const Variant&) const = default;
+};
 
 class Twins {
  public:
@@ -20,8 +27,8 @@ class Twins {
   void note(const Variant& variant, const Program& program);
   /// The first one that was noted with the same program; itself if it was not noted.
   [[nodiscard]] Variant of(const Variant& variant) const;
-  /// True if the algorithm writes the same program with a radix noted before.
-  [[nodiscard]] bool is_like_smaller(const Variant& variant) const;
+  /// True if another variant of the algorithm that was noted before writes the same program.
+  [[nodiscard]] bool is_like_another(const Variant& variant) const;
 
  private:
   std::map<std::vector<std::uint64_t>, Variant> first_of_;  ///< by what the program does

@@ -8,6 +8,7 @@
 #include "collective/program/routes.h"
 #include "collective/program/split_messages.h"
 #include "collective/trees/index_of.h"
+#include "collective/trees/link_times.h"
 #include "core/error.h"
 #include "kernels/reduce.h"
 
@@ -150,6 +151,9 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
 
 void Composer::send(std::vector<Message> messages) {
   std::erase_if(messages, [](const Message& message) { return message.bytes.value == 0; });
+  for (const Message& message : messages)
+    if (message.by.valid()) send_by_host(message);
+  std::erase_if(messages, [](const Message& message) { return message.by.valid(); });
   if (messages.empty()) return;
   if (tuning_.several_paths) {
     SplitMessages split(
@@ -159,6 +163,25 @@ void Composer::send(std::vector<Message> messages) {
     return split.send(messages, *routes_, tuning_.by_joint_plan);
   }
   for (const Message& message : messages) copy(message.from, message.to, message.bytes);
+}
+
+PlaceId Composer::faster_host(const Message& message) const {
+  if (!tuning_.by_hosts) return {};
+  const auto direct = hops_.find(place_of(message.from), place_of(message.to));
+  const PlaceId host = machine().nearest_host(place_of(message.to));
+  return direct && faster_by(machine(), *direct, host) ? host : PlaceId{};
+}
+
+void Composer::send_by_host(const Message& message) {
+  const HopId out = *hops_.find(place_of(message.from), message.by);
+  const HopId in = *hops_.find(message.by, place_of(message.to));
+  const int pieces = pieces_of(message.bytes, tuning_.piece, 1_B);
+  for (int number = 0; number < pieces; ++number) {
+    const auto [offset, bytes] = part_of({{}, message.bytes}, number, pieces, 1_B);
+    const Slice staged = slots_.next(out, false);
+    add_copy(out, {message.from.buffer, message.from.offset + offset}, staged, bytes);
+    add_copy(in, staged, {message.to.buffer, message.to.offset + offset}, bytes);
+  }
 }
 
 void Composer::exchange(const Mail& mail, const SliceOfRank& from, const SliceOfRank& to) {

@@ -10,6 +10,7 @@ struct Message {
   Slice from;
   Slice to;
   Bytes bytes;
+  PlaceId by = {};  ///< the host by way of which it goes; invalid: as the composer is told
 };
 
 }  // namespace polypath::collective

@@ -27,6 +27,11 @@ struct Tuning {
   int radix = 2;
   /// Each message may go over several paths, as the planner divides it.
   bool several_paths = false;
+  /// Messages go by way of a host where that is faster than a direct copy.
+  bool by_hosts = false;
+  /// Of an all-reduce along trees: all sums are made before results are given back, so that copies
+  /// of both do not stand in each other's way.
+  bool in_phases = false;
   /// As a joint plan divides it, which takes long to make; else as the share program does.
   bool by_joint_plan = false;
   /// Bytes for a rank's own memory arrive in its scratch memory, so no rank knows the address of

@@ -173,7 +173,7 @@ class Packer {
  public:
   Packer(const Machine& machine, const PackingRequest& request)
       : request_(request),
-        links_(machine, request.ranks),
+        links_(machine, request.ranks, request.by_hosts),
         busy_(links_.resources()),
         before_(busy_),
         powers_(busy_) {}
@@ -203,11 +203,13 @@ class Packer {
 
   // Shallow trees, which stay where no others are better.
   bool begin() {
-    const CostMatrix costs = links_.costs([](const BusyTime& each) { return each.time; });
+    const auto prices = links_.prices([](const BusyTime& each) { return each.time; });
+    const CostMatrix costs = links_.costs(prices);
     CheapestTrees cheapest(request_, costs);
     for (std::size_t demand = 0; demand < request_.demands.size(); ++demand) {
-      const auto tree = cheapest.shallow(request_.demands[demand]);
+      auto tree = cheapest.shallow(request_.demands[demand]);
       if (!tree) return false;
+      links_.choose_ways(*tree, request_.demands[demand].kind == TreeDemand::Kind::sum, prices);
       for (int part = 0; part < request_.most_trees; ++part) {
         parts_.push_back({demand, *tree, times_of(demand, *tree)});
         add(parts_.back().times, 1);
@@ -235,10 +237,12 @@ class Packer {
     add(part.times, -1);
     set_prices(part, power);
     const double amount = demand_of(part).amount / request_.most_trees;
-    const CostMatrix costs = links_.costs([&](const BusyTime& each) {
+    const auto prices = links_.prices([&](const BusyTime& each) {
       return grown({each.resource, each.time * amount}, power);
     });
+    const CostMatrix costs = links_.costs(prices);
     Tree tree = *CheapestTrees(request_, costs).of(demand_of(part));
+    links_.choose_ways(tree, demand_of(part).kind == TreeDemand::Kind::sum, prices);
     BusyTimes times = times_of(part.demand, tree);
     const bool better = potential(times, power) < potential(part.times, power) * (1 - kLeastGain);
     if (better) part = {part.demand, std::move(tree), std::move(times)};

@@ -29,7 +29,8 @@ struct PackingRequest {
   std::vector<TreeDemand> demands;
   /// In which values are summed up: each group's, then the groups' sums. None: as trees have it.
   std::vector<std::vector<int>> groups = {};
-  int most_trees = 1;  ///< of a demand, each with an equal part of it or several
+  int most_trees = 1;     ///< of a demand, each with an equal part of it or several
+  bool by_hosts = false;  ///< where copies by way of a host are faster than direct ones
 
   auto operator<=>(const PackingRequest&) const = default;
 };

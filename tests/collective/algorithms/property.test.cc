@@ -37,6 +37,8 @@ TEST(AnyCollective, IsRight) {
                  {.piece = {random.between(1, 32'768)},
                   .radix = random.integer(2, 8),
                   .several_paths = random.chance(15),
+                  .by_hosts = random.chance(40),
+                  .in_phases = random.chance(40),
                   .in_turn = random.chance(30)},
                  {random.between(0, 16)});
   }

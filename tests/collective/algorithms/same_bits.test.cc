@@ -240,6 +240,7 @@ TEST(SameBits, OfEveryAlgorithmInThatOrder) {
         if (!each.does(machine, request) || !each.keeps_order(machine, request)) continue;
         const Tuning tuning{.piece = {random.between(256, 32'768)},
                             .radix = random.integer(2, 8),
+                            .by_hosts = random.chance(50),
                             .private_memory = random.chance(30)};
         with_values.expect_fixed_order({build(each, machine, request, tuning), Executor::stream},
                                        each.name);

@@ -88,20 +88,76 @@ TEST(CollectiveFigures, ThroughTheHostInOneStepIsTheBestOfSmallMessagesWithoutPe
     EXPECT_GT(best_of("nop2p4", other, 64_KiB) / oneshot, 1.2) << other;
 }
 
-std::string chosen(const char* name, Collective collective, Bytes message) {
+CollectiveDraft draft_chosen(const char* name, Collective collective, Bytes message) {
   const Machine machine = load_machine(name);
   CollectivePlanner planner(machine, {});
   return planner.plan(request_of(machine, collective, message), {.paths = PathChoice::one})
-      .chosen()
-      .algorithm->name;
+      .chosen();
+}
+
+std::string chosen(const char* name, Collective collective, Bytes message) {
+  return draft_chosen(name, collective, message).algorithm->name;
+}
+
+// Written there once for all who read it, or along trees.
+bool is_through_the_host(const CollectiveDraft& draft) {
+  return draft.tuning.by_hosts || std::string_view(draft.algorithm->name) == "host";
 }
 
 TEST(CollectiveChoice, IsThroughTheHostWithoutPeerAccess) {
   for (const Collective collective : all_collectives())
     if (collective != Collective::all_to_all_v)
-      EXPECT_EQ(chosen("nop2p4", collective, 64_MiB), "host");
+      EXPECT_TRUE(is_through_the_host(draft_chosen("nop2p4", collective, 64_MiB)));
   EXPECT_EQ(chosen("nop2p4", Collective::all_reduce, 64_KiB), "host-oneshot");
   EXPECT_NE(chosen("h200x4", Collective::all_reduce, 64_MiB), "host");
+}
+
+// Eight GPUs behind two PCIe switches, whose uplinks are as wide as a GPU's link. Each sends to two
+// others along the chain and gets from two: in turn nobody is sent to by both at once.
+Machine two_switches() {
+  Machine machine;
+  machine.name = "switches";
+  const auto add = [&](const std::string& name, BytesPerSecond rate, int copies) {
+    machine.resources.push_back({name, copies > 0 ? "engine" : "pcie", rate});
+    machine.resources.back().copies_at_once = copies;
+    return ResourceId{static_cast<std::int32_t>(machine.resources.size()) - 1};
+  };
+  const BytesPerSecond link = 24.8_GBps;
+  std::vector<std::array<ResourceId, 4>> of_gpu;
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    const std::string name = "gpu" + std::to_string(gpu);
+    machine.places.push_back({name, PlaceKind::gpu, "", 0, 7_us});
+    machine.places.back().reduction_bandwidth = 650_GBps;
+    of_gpu.push_back({add(name + ".out", link, 0), add(name + ".in", link, 0),
+                      add(name + ".total", 42.3_GBps, 0),
+                      add(name + ".peer", BytesPerSecond::infinity(), 1)});
+  }
+  const std::array uplinks = {add("sw0.out", link, 0), add("sw1.out", link, 0)};
+  for (int from = 0; from < 8; ++from)
+    for (int to = 0; to < 8; ++to) {
+      if (from == to) continue;
+      const auto& sent = of_gpu[static_cast<std::size_t>(from)];
+      const auto& got = of_gpu[static_cast<std::size_t>(to)];
+      std::vector<Use> uses = {{sent[0]}, {sent[2]}, {sent[3]}, {got[1]}, {got[2]}};
+      if (from / 4 != to / 4) uses.push_back({uplinks[static_cast<std::size_t>(from / 4)]});
+      machine.hops.push_back({{from}, {to}, HopKind::peer, 3.3_us, link, uses});
+    }
+  return machine;
+}
+
+TEST(CollectiveChoice, HasCopiesTakeTurnsWhereTheyShareAnEngineAndThatGains) {
+  const Machine machine = two_switches();
+  CollectivePlanner planner(machine, {});
+  const CollectiveOptions by_chain{.algorithms = {"chain"}};
+
+  const CollectivePlan large =
+      planner.plan(request_of(machine, Collective::all_reduce, 256_MiB), by_chain);
+  const CollectivePlan small =
+      planner.plan(request_of(machine, Collective::all_reduce, 1_MiB), by_chain);
+
+  EXPECT_TRUE(large.chosen().tuning.in_turn);
+  EXPECT_FALSE(small.chosen().tuning.in_turn);
+  EXPECT_NEAR(simulated(machine, large) / large.chosen().predicted, 1, 0.02);
 }
 
 // No driver opens memory of a GPU that is out of reach to another process.
@@ -113,7 +169,7 @@ TEST(CollectiveChoice, OfRanksOfTheirOwnWithoutPeerAccessIsThroughTheHost) {
     const CollectivePlan plan = planner.plan(request_of(machine, Collective::all_reduce, 64_MiB),
                                              {.paths = PathChoice::one, .private_memory = true});
 
-    EXPECT_STREQ(plan.chosen().algorithm->name, "host") << name;
+    EXPECT_TRUE(is_through_the_host(plan.chosen())) << name;
     for (const AlgorithmDecision& each : plan.decisions)
       if (std::string_view(each.draft.algorithm->name) == "flat") {
         EXPECT_EQ(each.draft.predicted, Seconds::infinity()) << name;

@@ -42,6 +42,8 @@ Step random_step(Random& random, RankGroup& group, const Machine& machine,
   const Tuning tuning{.piece = {random.between(256, 32'768)},
                       .radix = random.integer(2, 8),
                       .several_paths = random.chance(20),
+                      .by_hosts = random.chance(40),
+                      .in_phases = random.chance(40),
                       .in_turn = random.chance(30)};
   Routes routes(machine, collective_settings());
   const Executor executor = random.chance(30) ? Executor::graph : Executor::stream;

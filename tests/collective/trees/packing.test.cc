@@ -42,6 +42,7 @@ PackingRequest random_request(Random& random, const Machine& machine) {
     for (int rank = 0; rank < ranks; ++rank) request.groups[rank < first ? 0 : 1].push_back(rank);
   }
   request.most_trees = random.integer(1, 4);
+  request.by_hosts = random.chance(50);
   return request;
 }
 
@@ -127,7 +128,7 @@ double busiest(const Machine& machine, int most_trees) {
   PackingRequest request{.ranks = machine.places_of(PlaceKind::gpu), .most_trees = most_trees};
   for (int root = 0; root < static_cast<int>(request.ranks.size()); ++root)
     request.demands.push_back({.root = root});
-  const LinkTimes links(machine, request.ranks);
+  const LinkTimes links(machine, request.ranks, request.by_hosts);
   std::vector<double> busy(links.resources());
   for (const auto& trees : pack_trees(machine, request))
     for (const TreeShare& each : trees)
@@ -163,6 +164,45 @@ TEST(Packing, HandsOnWhereLinksAreMissing) {
     }
 
   EXPECT_LE(busiest(ring, 2), 2.5001e-9);
+}
+
+// Three GPUs whose direct copies are slower than copies by way of a host.
+Machine three_around_a_host(BytesPerSecond direct) {
+  Machine machine;
+  machine.name = "three";
+  for (int gpu = 0; gpu < 3; ++gpu)
+    machine.places.push_back({"gpu" + std::to_string(gpu), PlaceKind::gpu, "", 0, 1_us});
+  machine.places.push_back({"host0", PlaceKind::host, "", 0, 1_us});
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to) {
+      if (from == to) continue;
+      const bool is_direct = from < 3 && to < 3;
+      machine.hops.push_back({{from},
+                              {to},
+                              is_direct ? HopKind::peer : HopKind::host,
+                              1_us,
+                              is_direct ? direct : 20_GBps,
+                              {}});
+    }
+  return machine;
+}
+
+std::set<PlaceId> ways_of_a_broadcast(const Machine& machine, bool by_hosts) {
+  const Packing packing = pack_trees(
+      machine, {.ranks = machine.places_of(PlaceKind::gpu), .demands = {{}}, .by_hosts = by_hosts});
+  std::set<PlaceId> ways;
+  for (std::size_t vertex = 1; vertex < 3; ++vertex)
+    ways.insert(packing.front().front().tree.vertices()[vertex].by);
+  return ways;
+}
+
+TEST(Packing, GoesByAHostWhereThatIsFasterAndAskedFor) {
+  const PlaceId host{3}, direct;
+  EXPECT_THAT(ways_of_a_broadcast(three_around_a_host(10_GBps), true), testing::ElementsAre(host));
+  EXPECT_THAT(ways_of_a_broadcast(three_around_a_host(10_GBps), false),
+              testing::ElementsAre(direct));
+  EXPECT_THAT(ways_of_a_broadcast(three_around_a_host(30_GBps), true),
+              testing::ElementsAre(direct));
 }
 
 TEST(Packing, IsEmptyWhereARankIsOutOfReach) {
