@@ -97,18 +97,27 @@ NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const S
       machine_(machine),
       communicator_(on_agreed_terms(std::move(communicator), settings)),
       ranks_(ranks_of(driver, machine, gpu, *communicator_)),
-      run_(
-          std::make_unique<RankRun>(driver, machine, settings,
-                                    RankRun::Group{ranks_, rank(), all_gather_by(*communicator_)})),
+      run_(or_abort(*communicator_,
+                    [&] {
+                      return std::make_unique<RankRun>(
+                          driver, machine, settings,
+                          RankRun::Group{ranks_, rank(), all_gather_by(*communicator_)});
+                    })),
       programs_(std::make_unique<KnownPrograms>(machine, settings, ranks_, *communicator_, *run_,
                                                 has_collective_kernels(driver))),
-      open_(std::make_unique<PeerRegistration>(driver, gpu, rank(), communicator_->handles(),
-                                               communicator_->agreements())),
+      open_(or_abort(*communicator_,
+                     [&] {
+                       return std::make_unique<PeerRegistration>(driver, gpu, rank(),
+                                                                 communicator_->handles(),
+                                                                 communicator_->agreements());
+                     })),
       kinds_(*programs_, rank(), size()),
       copies_(driver, gpu, rank()),
       parts_(*run_, *open_, *programs_, rank(), size()) {
-  try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
-                  all_gather_by(*communicator_));
+  or_abort(*communicator_, [&] {
+    try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
+                    all_gather_by(*communicator_));
+  });
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
