@@ -218,7 +218,7 @@ void Communicators::leave(Comm comm, bool aborts) noexcept {
     ++changes_;
   }
   if (!member) return;
-  if (aborts && !member->is_idle()) member->abort("its program called ncclCommAbort");
+  if (aborts) member->end_at_all_ranks("its program called ncclCommAbort");
   member->leave();
 }
 
@@ -235,7 +235,7 @@ void Communicators::give_up(Comm comm) noexcept {
     found->second = std::make_shared<KnownCommunicator>(std::move(rest));
     ++changes_;
   }
-  if (!member->is_idle()) member->abort("its program called ncclCommRevoke");
+  member->end_at_all_ranks("its program called ncclCommRevoke");
   member->leave();
 }
 

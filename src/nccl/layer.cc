@@ -45,8 +45,8 @@ bool are_ours(const Member& member, std::span<const Call> calls) {
 }
 
 void end_after(Result error, Member& member) {
-  if (error != kSuccess && error != kInProgress && !member.is_idle())
-    member.abort("NCCL reports an error of it");
+  if (error != kSuccess && error != kInProgress)
+    member.end_at_all_ranks("NCCL reports an error of it");
 }
 
 }  // namespace

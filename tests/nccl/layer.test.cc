@@ -458,5 +458,32 @@ TEST_F(NcclLayer, AnAbortOfOneRankIsAnAsynchronousErrorOfAll) {
   EXPECT_EQ(errors, kRanks - 1);
 }
 
+// The driver cannot say whether a rank's work is over.
+TEST_F(NcclLayer, AnAbortIsOneThoughTheDriverFails) {
+  const CollectiveRequest request = request_of(Collective::all_reduce, 1000);
+  RankBuffers buffers(toy_.driver(), request);
+  buffers.fill();
+  const UniqueId id = toy_.unique_id();
+
+  on_threads([&](int rank) {
+    Comm comm = nullptr;
+    (void)layer_.init(&comm, kRanks, {id.internal.data(), id.internal.size()}, rank, true,
+                      [&] { return real_.CommInitRank(&comm, kRanks, id, rank); });
+    const StreamHandle stream = toy_.driver().create_stream(gpus_[index(rank)]);
+    const Rank here{rank, comm, stream, reinterpret_cast<Stream>(stream.value)};
+    (void)layer_.collective(call_of(here, Operation::all_reduce, request, buffers));
+    made_.arrive_and_wait();
+    if (rank == 0) toy_.driver().fail_from(sim::Call::is_done, 1);
+    made_.arrive_and_wait();
+
+    EXPECT_EQ(layer_.abort(comm), kSuccess);
+
+    made_.arrive_and_wait();
+    if (rank == 0) toy_.driver().clear_faults();
+    made_.arrive_and_wait();
+    toy_.driver().destroy_stream(stream);
+  });
+}
+
 }  // namespace
 }  // namespace polypath::test::nccl_layer_test
