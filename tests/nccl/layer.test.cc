@@ -485,5 +485,41 @@ TEST_F(NcclLayer, AnAbortIsOneThoughTheDriverFails) {
   });
 }
 
+sim::SimDriver* driver_at_aborts = nullptr;
+std::atomic<int> freed_at_aborts = 0;
+
+// The driver may wait for NCCL's kernels when memory is freed, and these for NCCL's abort.
+TEST_F(NcclLayer, AnAbortIsNcclsBeforeMemoryIsGivenBack) {
+  driver_at_aborts = &toy_.driver();
+  nccl::Functions real = ToyNccl::functions();
+  real.CommAbort = [](Comm comm) {
+    freed_at_aborts =
+        driver_at_aborts->uses(sim::Call::free) + driver_at_aborts->uses(sim::Call::release_import);
+    return ToyNccl::functions().CommAbort(comm);
+  };
+  Layer layer(real, [this](GpusOf) -> const nccl::Surroundings& { return around_; },
+              {.most_measured = 512_KiB});
+  const UniqueId id = toy_.unique_id();
+
+  on_threads([&](int rank) {
+    Comm comm = nullptr;
+    (void)layer.init(&comm, kRanks, {id.internal.data(), id.internal.size()}, rank, true,
+                     [&] { return real_.CommInitRank(&comm, kRanks, id, rank); });
+    made_.arrive_and_wait();
+    const auto given_back = [&] {
+      return toy_.driver().uses(sim::Call::free) + toy_.driver().uses(sim::Call::release_import);
+    };
+    const int before = given_back();
+    made_.arrive_and_wait();
+    if (rank == 0) {
+      EXPECT_EQ(layer.abort(comm), kSuccess);
+      EXPECT_EQ(freed_at_aborts, before);
+      EXPECT_GT(given_back(), before);
+    }
+    made_.arrive_and_wait();
+    if (rank != 0) EXPECT_EQ(layer.abort(comm), kSuccess);
+  });
+}
+
 }  // namespace
 }  // namespace polypath::test::nccl_layer_test
