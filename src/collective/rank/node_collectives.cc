@@ -84,6 +84,14 @@ std::unique_ptr<Communicator> on_agreed_terms(std::unique_ptr<Communicator> comm
   return communicator;
 }
 
+// False if another rank has failed before: its error counts.
+bool tell(Communicator& communicator, const Error& error) noexcept {
+  return ignore_errors([&] {
+    communicator.check();
+    communicator.abort(error.what());
+  });
+}
+
 [[noreturn]] void fail_to_capture() {
   fail(ErrorCode::unsupported, "a first call cannot be captured",
        "what it needs is made by all ranks together", "Prepare it, or run it once before.");
@@ -101,7 +109,12 @@ NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const S
                     [&] {
                       return std::make_unique<RankRun>(
                           driver, machine, settings,
-                          RankRun::Group{ranks_, rank(), all_gather_by(*communicator_)});
+                          RankRun::Group{.ranks = ranks_,
+                                         .rank = rank(),
+                                         .all_gather = all_gather_by(*communicator_),
+                                         .tell = [this](const Error& error) {
+                                           return tell(*communicator_, error);
+                                         }});
                     })),
       programs_(std::make_unique<KnownPrograms>(machine, settings, ranks_, *communicator_, *run_,
                                                 has_collective_kernels(driver))),
@@ -192,6 +205,7 @@ void NodeCollectives::for_all(Action action) {
   } catch (const RefusedByAll&) {
     throw;
   } catch (const Error& error) {
+    if (run_->take_told()) throw;
     communicator_->check();
     communicator_->abort(error.what());
     throw;

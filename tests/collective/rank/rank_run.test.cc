@@ -225,6 +225,7 @@ TEST(RankRun, EndsWhatItHadEnqueuedWhereNothingCanBeRecorded) {
 
     EXPECT_THROW(group.enqueue(0, programs, buffers.addresses()), Error);
 
+    EXPECT_EQ(group.told(), 1);
     group.driver().clear_faults();
     EXPECT_NO_THROW(group.driver().synchronize(group.stream_of(0)));
   }
