@@ -117,6 +117,11 @@ def format_bytes(count: int) -> str:
 def describe_bytes(count: int) -> str:
     """Return a size for people: "64 MiB", "1.5 KiB", "123 B"."""
 
+def free_memory() -> int:
+    """
+    Return the bytes of this computer's memory that are left, in a container as well.
+    """
+
 def describe_seconds(seconds: float) -> str:
     """Return a time for people: "12.3 us", "4.567 ms", "1.234 s", "never"."""
 

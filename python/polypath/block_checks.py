@@ -157,8 +157,8 @@ def checked_pairs(pairs: Any, counts: list[tuple[int, int]]) -> np.ndarray:
             where = int(wrong.argmax())
             raise IndexError(
                 message(
-                    f"pair {where}: block {chosen[where, column]} of the {what} cannot be copied",
-                    f"it has blocks 0 to {fewest - 1}" if fewest else "it has no blocks",
+                    f"pair {where} names {what} block {chosen[where, column]}",
+                    f"there are blocks 0 to {fewest - 1}" if fewest else "there are no blocks",
                     "Correct the pair.",
                 )
             )

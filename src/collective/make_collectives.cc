@@ -34,12 +34,13 @@ std::unique_ptr<Collectives> make_collectives(Driver& driver, const Machine& mac
                                               const Settings& settings, const std::string& gpu,
                                               std::unique_ptr<Communicator> communicator,
                                               const Connect& connect) {
-  const PlaceId place = machine.find_place(gpu_of(*communicator, gpu));
+  const PlaceId place =
+      or_abort(*communicator, [&] { return machine.find_place(gpu_of(*communicator, gpu)); });
   if (communicator->nodes().count() == 1)
     return std::make_unique<NodeCollectives>(driver, machine, settings, place,
                                              std::move(communicator));
   const Bytes piece = agreed_piece(*communicator, machine);
-  auto transport = connect(*communicator);
+  auto transport = or_abort(*communicator, [&] { return connect(*communicator); });
   return std::make_unique<InternodeCollectives>(
       driver, machine, settings, place, std::move(communicator),
       InternodeLink{.transport = std::move(transport), .piece = piece});
@@ -55,11 +56,13 @@ std::unique_ptr<Collectives> make_collectives(const RanksMachine& own,
     return make_collectives(own.driver, own.machine, own.settings, gpu, std::move(communicator),
                             connect);
   }
-  const int number = communicator->nodes().local_rank(communicator->rank());
-  if (gpu.empty()) gpu = own.machine.place(usual_gpu(own, number)).name;
-  const int seen = own.number_of(own.machine.find_place(gpu));
-  const RanksMachine all = computer();
-  const PlaceId place = all.visible.at(static_cast<std::size_t>(seen));
+  const RanksMachine all = or_abort(*communicator, computer);
+  const PlaceId place = or_abort(*communicator, [&] {
+    const int number = communicator->nodes().local_rank(communicator->rank());
+    if (gpu.empty()) gpu = own.machine.place(usual_gpu(own, number)).name;
+    const int seen = own.number_of(own.machine.find_place(gpu));
+    return all.visible.at(static_cast<std::size_t>(seen));
+  });
   const std::string& name = all.machine.place(place).name;
   const Settings settings =
       without_other_gpus(all.settings, all.machine, said_in_node(*communicator, name));

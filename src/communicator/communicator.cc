@@ -9,6 +9,7 @@
 #include "communicator/node/control_block_sharing.h"
 #include "communicator/watcher.h"
 #include "core/error.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::communicator {
 
@@ -21,6 +22,10 @@ Communicator::Communicator(std::unique_ptr<Bootstrap> bootstrap, CommunicatorOpt
       bootstrap_(std::move(bootstrap)),
       options_(std::move(options)),
       watcher_(Watcher::of_process()) {
+  or_give_up(*bootstrap_, [this] { meet(); });
+}
+
+void Communicator::meet() {
   if (options_.node.empty()) options_.node = this_node();
   Agreement agreement = agree(*bootstrap_, options_.node, options_.timeout);
   ControlBlock block = share_control_block(*bootstrap_, agreement.nodes, options_.timeout);
@@ -59,6 +64,11 @@ void Communicator::doubt(Doubt doubt) { state_->doubt(std::move(doubt)); }
 void Communicator::on_abort(Callback callback) { state_->on_abort(std::move(callback)); }
 void Communicator::abort(const std::string& why, ErrorCode code) { state_->abort(code, why); }
 void Communicator::check() { state_->check(); }
+
+void Communicator::give_up(const std::string& why) noexcept {
+  ignore_errors(
+      [&] { abort(fmt::format("Rank {} has given up ({}) Correct that first.", rank(), why)); });
+}
 
 // Watched like an operation: a rank that waits for an ended rank does not wait until the timeout. A
 // rank that cannot go on with all others goes on with none.

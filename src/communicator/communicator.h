@@ -7,6 +7,7 @@
 // ranks, at every rank of the node, at its next call. Functions here wait for other ranks only if
 // they say so.
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -80,6 +81,8 @@ class Communicator {
   /// Ends it for all ranks of the node, in words of this rank, which then are the error of all
   /// calls. Without effect if it has ended.
   void abort(const std::string& why, ErrorCode code = ErrorCode::communicator);
+  /// The same in words that name this rank.
+  void give_up(const std::string& why) noexcept;
   /// Error if the communicator is aborted: for callers that wait.
   void check();
 
@@ -110,6 +113,7 @@ class Communicator {
   void close() noexcept;
 
  private:
+  void meet();
   [[nodiscard]] Bootstrap& bootstrap();
   template <class Call>
   auto together(const CallRecord& record, Call call);
@@ -120,6 +124,17 @@ class Communicator {
   std::shared_ptr<Watcher> watcher_;
   std::shared_ptr<CommunicatorState> state_;
 };
+
+/// What `work` returns. Its error is then one of all ranks of the node.
+template <class Work>
+auto or_abort(Communicator& communicator, Work work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    communicator.give_up(error.what());
+    throw;
+  }
+}
 
 /// As check_at_all_ranks() of a bootstrap (bootstrap.h).
 void check_at_all_ranks(Communicator& communicator, const std::string& problem);

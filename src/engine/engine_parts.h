@@ -97,8 +97,8 @@ struct EngineParts {
   WindowSender window_sender{driver, mutex, lanes, finder, path_decider, enqueuer, records};
   PageableEnqueuer pageable_enqueuer{driver,         machine,         mutex,    pageable,
                                      window_decider, window_preparer, enqueuer, records};
-  PieceRunner piece_runner{lanes,  kernels,  ids,   preparer, kernel_preparer,
-                           runner, enqueuer, *load, records};
+  PieceRunner piece_runner{machine,         lanes,  kernels,  ids,   preparer,
+                           kernel_preparer, runner, enqueuer, *load, records};
   SetEnqueuer set_enqueuer{
       mutex, lanes, side_streams, set_decider, enqueuer, pageable_enqueuer, piece_runner};
 

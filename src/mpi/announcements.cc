@@ -106,6 +106,13 @@ std::optional<bool> Announcements::have_joined() const {
   return all;
 }
 
+bool Announcements::has_one_failed() const {
+  for (int rank = 0; rank < size_; ++rank)
+    if (of(rank).joined.load(std::memory_order_acquire) == AnnouncedCalls::Joined::failed)
+      return true;
+  return false;
+}
+
 // A rank that writes again has heard all others the last time, when they were done with the time
 // before.
 std::vector<Count> Announcements::exchange(const std::vector<Count>& mine,

@@ -61,6 +61,8 @@ class Announcements {
   void note_joined(bool can);
   /// Whether all ranks can; none as long as that is not known.
   [[nodiscard]] std::optional<bool> have_joined() const;
+  /// Whether a rank has said that it cannot, also before all have said something.
+  [[nodiscard]] bool has_one_failed() const;
 
   /// What all ranks say, one rank's numbers after another's; each says equally many, at most
   /// kMostRanks. While others are not there, `wait` is called.

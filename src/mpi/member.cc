@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/ignore_errors.h"
+#include "core/interruption.h"
 #include "core/log.h"
 
 namespace polypath::mpi {
@@ -93,21 +94,39 @@ std::string Member::try_to_make(const Call& call, const Open& open) {
   }
 }
 
+std::string Member::why_others_cannot() const {
+  try {
+    if (owned_ != nullptr) check();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "another rank cannot take part";
+}
+
 void Member::go_on_together(bool all_have_joined, int gpu, const std::string& problem) {
   if (all_have_joined) {
     if (gpu >= 0) gpu_ = gpu;
     working_ = owned_.get();
     return;
   }
+  why_not_ = problem.empty() ? why_others_cannot() : problem;
   leave();
-  why_not_ = problem.empty() ? "another rank cannot take part" : problem;
   is_out_ = true;
+  log(LogLevel::info, "a communicator of MPI is left to it: " + why_not_);
 }
 
 // All ranks join, or none does. What happens to those that have joined is not heard of here: they
-// go on to their first call before the others know.
+// go on to their first call before the others know. A rank that cannot is known at once, in its own
+// words if it has met the others.
 void Member::join(const Call& call, int gpu, const Open& open) {
-  const std::string problem = try_to_make(call, open);
+  const std::string problem = [&] {
+    const Interruptible waits([this] {
+      if (announcements_.has_one_failed())
+        fail(ErrorCode::communicator, "Not all ranks can take part", "one of them has given up",
+             "Look at what it says.");
+    });
+    return try_to_make(call, open);
+  }();
   announcements_.note_joined(owned_ != nullptr);
   std::optional<bool> joined;
   while (!(joined = announcements_.have_joined()))

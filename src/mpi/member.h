@@ -63,6 +63,7 @@ class Member {
   void join(const Call& call, int gpu, const Open& open);
   std::string try_to_make(const Call& call, const Open& open);
   void leave() noexcept;
+  [[nodiscard]] std::string why_others_cannot() const;
   void go_on_together(bool all_have_joined, int gpu, const std::string& problem);
   void take_steps(const Call& call);
   [[nodiscard]] PersistentCall* repeated(const Call& call);

@@ -43,22 +43,39 @@ PlaceId place_of(const JoiningRank& rank, const Call& call, const Surroundings& 
   return usual_gpu(around, rank.place.in_node.rank);
 }
 
+// What a rank of one node has before the ranks make collectives.
+struct RankOnNode {
+  const Surroundings* around;
+  PlaceId gpu;
+  StreamHandle stream;
+  std::vector<Blob> gpus;  // the names of all ranks' GPUs
+};
+
+RankOnNode meet_on_node(const JoiningRank& rank, const Call& call, const Open& open,
+                        Bootstrap& bootstrap) {
+  const Blob seen = said_of_gpus(open(GpusOf::process).names);
+  const Surroundings& around = open(gpus_for_ranks(bootstrap.all_gather(seen, kTimeout)));
+  const PlaceId gpu = place_of(rank, call, around);
+  const StreamHandle stream = rank.streams.of(around.driver, gpu, around.number_of(gpu));
+  return {&around, gpu, stream, bootstrap.all_gather(around.machine.place(gpu).name, kTimeout)};
+}
+
 std::unique_ptr<MemberWork> make_in_node(const JoiningRank& rank, const Call& call,
                                          const Open& open) {
   const std::string folder =
       fmt::format("{}/mpi-{:016x}", usual_user_folder(), rank.invitation.number);
   auto bootstrap = bootstrap_by_file(folder, rank.place.seat.rank, rank.place.seat.size, kTimeout);
-  const Blob seen = said_of_gpus(open(GpusOf::process).names);
-  const Surroundings& around = open(gpus_for_ranks(bootstrap->all_gather(seen, kTimeout)));
-  const PlaceId gpu = place_of(rank, call, around);
-  const std::vector<Blob> gpus = bootstrap->all_gather(around.machine.place(gpu).name, kTimeout);
+  const RankOnNode here =
+      or_give_up(*bootstrap, [&] { return meet_on_node(rank, call, open, *bootstrap); });
+  const Surroundings& around = *here.around;
   CommunicatorOptions options;
   options.timeout = kTimeout;
   auto made = std::make_unique<MemberWork>(
-      around, gpu, rank.streams.of(around.driver, gpu, around.number_of(gpu)),
+      around, here.gpu, here.stream,
       std::make_unique<NodeCollectives>(
-          around.driver, around.machine, without_other_gpus(around.settings, around.machine, gpus),
-          gpu, std::make_unique<Communicator>(std::move(bootstrap), options)));
+          around.driver, around.machine,
+          without_other_gpus(around.settings, around.machine, here.gpus), here.gpu,
+          std::make_unique<Communicator>(std::move(bootstrap), options)));
   made->timeout = kNoTimeout;
   return made;
 }

@@ -206,37 +206,27 @@ Communicators::Seat Communicators::seat_of(Comm comm) const {
   return {.around = &around, .device = device};
 }
 
-void Communicators::leave(Comm comm, bool aborts) noexcept {
-  std::shared_ptr<Member> member;
-  {
-    const std::unique_lock lock(mutex_);
-    const auto found = known_.find(comm);
-    if (found == known_.end()) return;
-    member = found->second->member;
-    if (found->second->presence) found->second->presence->forget();
-    known_.erase(found), splits_.erase(comm);
-    ++changes_;
-  }
-  if (!member) return;
-  if (aborts && !member->is_idle()) member->abort("its program called ncclCommAbort");
-  member->leave();
+std::shared_ptr<Member> Communicators::forget(Comm comm) noexcept {
+  const std::unique_lock lock(mutex_);
+  const auto found = known_.find(comm);
+  if (found == known_.end()) return nullptr;
+  std::shared_ptr<Member> member = found->second->member;
+  if (found->second->presence) found->second->presence->forget();
+  known_.erase(found), splits_.erase(comm);
+  ++changes_;
+  return member;
 }
 
-// Another rank may be told of it before it revokes its own.
-void Communicators::give_up(Comm comm) noexcept {
-  std::shared_ptr<Member> member;
-  {
-    const std::unique_lock lock(mutex_);
-    const auto found = known_.find(comm);
-    if (found == known_.end() || !found->second->member) return;
-    KnownCommunicator rest = *found->second;
-    member = std::exchange(rest.member, nullptr);
-    rest.fate = Fate::communicator;
-    found->second = std::make_shared<KnownCommunicator>(std::move(rest));
-    ++changes_;
-  }
-  if (!member->is_idle()) member->abort("its program called ncclCommRevoke");
-  member->leave();
+std::shared_ptr<Member> Communicators::take_member(Comm comm) noexcept {
+  const std::unique_lock lock(mutex_);
+  const auto found = known_.find(comm);
+  if (found == known_.end() || !found->second->member) return nullptr;
+  KnownCommunicator rest = *found->second;
+  std::shared_ptr<Member> member = std::exchange(rest.member, nullptr);
+  rest.fate = Fate::communicator;
+  found->second = std::make_shared<KnownCommunicator>(std::move(rest));
+  ++changes_;
+  return member;
 }
 
 }  // namespace polypath::nccl

@@ -59,10 +59,11 @@ class Communicators {
   [[nodiscard]] KnownCommunicator child_of(Comm comm, int color, std::optional<bool> waits);
   /// The real library has made them. Their ranks wait for each other.
   void serve(std::vector<MadeCommunicator> made);
-  /// The program ends one: so does its member.
-  void leave(Comm comm, bool aborts) noexcept;
-  /// The program revokes one: it is NCCL's from here on, and work of ours that is queued ends.
-  void give_up(Comm comm) noexcept;
+  /// The program ends one, which is not known any more. Returns its member, for the caller to end;
+  /// null if it has none.
+  [[nodiscard]] std::shared_ptr<Member> forget(Comm comm) noexcept;
+  /// The same of one that the program revokes: it is NCCL's from here on.
+  [[nodiscard]] std::shared_ptr<Member> take_member(Comm comm) noexcept;
 
   /// One is not served, or a call of it is NCCL's after all.
   void complain(const std::string& why) noexcept;

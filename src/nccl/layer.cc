@@ -45,8 +45,18 @@ bool are_ours(const Member& member, std::span<const Call> calls) {
 }
 
 void end_after(Result error, Member& member) {
-  if (error != kSuccess && error != kInProgress && !member.is_idle())
-    member.abort("NCCL reports an error of it");
+  if (error != kSuccess && error != kInProgress)
+    member.end_at_all_ranks("NCCL reports an error of it");
+}
+
+// NCCL ends its kernels before memory of ours is given back: the driver may wait for them then, and
+// they for other ranks. Another rank may be told of it before it makes the same call.
+template <class RealCall>
+Result end_before(const std::shared_ptr<Member>& member, const char* why, RealCall real) {
+  if (member) member->end_at_all_ranks(why);
+  const Result result = real();
+  if (member) member->leave();
+  return result;
 }
 
 }  // namespace
@@ -101,7 +111,7 @@ void Layer::note_made(std::vector<MadeCommunicator> made) {
 }
 
 Result Layer::destroy(Comm comm) {
-  communicators_.leave(comm, false);
+  if (const auto member = communicators_.forget(comm)) member->leave();
   return call_real(real_.CommDestroy, comm);
 }
 
@@ -112,13 +122,13 @@ Result Layer::unique_id(UniqueId* id) const {
 }
 
 Result Layer::revoke(Comm comm, int flags) {
-  communicators_.give_up(comm);
-  return call_real(real_.CommRevoke, comm, flags);
+  return end_before(communicators_.take_member(comm), "its program called ncclCommRevoke",
+                    [&] { return call_real(real_.CommRevoke, comm, flags); });
 }
 
 Result Layer::abort(Comm comm) {
-  communicators_.leave(comm, true);
-  return call_real(real_.CommAbort, comm);
+  return end_before(communicators_.forget(comm), "its program called ncclCommAbort",
+                    [&] { return call_real(real_.CommAbort, comm); });
 }
 
 // An error of either ends what waits on the GPU: programs ask once, and then wait for their

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "communicator/bootstrap/bootstrap.h"
+#include "core/ignore_errors.h"
 #include "nccl/call.h"
 #include "nccl/choices.h"
 #include "nccl/counts.h"
@@ -71,6 +72,12 @@ class Member {
   /// Ends queued work at all ranks, done or not. `why` is this rank's reason: "its program called
   /// ncclCommAbort".
   virtual void abort(const std::string& why) = 0;
+  /// As abort(), unless all is over. Where the driver cannot say so, something may be left.
+  void end_at_all_ranks(const std::string& why) noexcept {
+    bool is_over = false;
+    (void)ignore_errors([&] { is_over = is_idle(); });
+    if (!is_over) (void)ignore_errors([&] { abort(why); });
+  }
   /// Waits for queued work, and ends this rank.
   virtual void leave() noexcept = 0;
 

@@ -183,5 +183,24 @@ TEST(Counted, EveryTransferOnceByHowItWasDone) {
   EXPECT_EQ(counted.bytes, Bytes{6 * kMiB});
 }
 
+// Native, over several paths, and as one of a set.
+TEST(FailedCopies, NameTheirPlaces) {
+  Rig rig("beluga", small_settings());
+  Buffer& source = rig.buffer("gpu0", kMiB);
+  Buffer& destination = rig.buffer("gpu1", kMiB);
+  const StreamHandle stream = rig.stream("gpu0");
+  const CopyCall call = rig.call(destination, 0, source, 0, kMiB, stream, {});
+  rig.driver().fail_from(sim::Call::copy, 1);
+
+  const char* const said = "a copy of 1 MiB from gpu0 to gpu1 has failed (";
+  for (const Executor executor : {Executor::native, Executor::stream})
+    expect_error(
+        ErrorCode::driver,
+        [&] { rig.copy(destination, source, stream, forced({"direct"}, executor)); }, said);
+  expect_error(
+      ErrorCode::driver, [&] { rig.engine().copy_many(std::vector{call}); }, said);
+  rig.driver().clear_faults();
+}
+
 }  // namespace
 }  // namespace polypath::test::copy_test

@@ -43,6 +43,16 @@ TEST_F(Depth, HasRoomAgainWhenWhatWasQueuedIsDone) {
   EXPECT_TRUE(depth_.fits(kMost));
 }
 
+TEST_F(Depth, CountsWhatTheDriverCannotSayTheEndOfAsQueued) {
+  add(8), add(8);
+  rig_.driver().synchronize(stream_);
+
+  rig_.driver().fail_nth(sim::Call::is_done, 1);
+
+  EXPECT_FALSE(depth_.fits(1));
+  EXPECT_TRUE(depth_.fits(1));
+}
+
 TEST_F(Depth, HasRoomForMoreThanThereIsWhereNothingIsQueued) {
   EXPECT_TRUE(depth_.fits(10 * kMost));
 

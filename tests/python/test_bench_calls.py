@@ -11,8 +11,9 @@ import bench_schemas
 import jsonschema
 import numpy as np
 import pytest
-from cli_runner import assert_refused, polypath, succeed
+from cli_runner import Run, assert_refused, polypath, succeed
 from polypath.cli import block_copies, file_loads
+from polypath.cli.commands import bench_calls
 from polypath.cli.errors import UserError
 from standin_copies import on_the_stand_in
 from test_standin import run_on_standin
@@ -181,8 +182,9 @@ def test_turns_are_taken_and_the_first_is_no_part_of_the_medians(
         (("blocks", "--pieces", "0"), "--pieces 0"),
         (("blocks", "host", "host"), "has to be a GPU"),
         (("blocks", "gpu0"), "destination"),
-        (("blocks", "host", "gpu9"), "gpu9"),
-        (("blocks", "--sizes", "1G"), "512 blocks"),
+        (("blocks", "host", "gpu9"), "place 'gpu9' is unknown (machine 'h200x4' has gpu0"),
+        (("blocks", "--sizes", "0"), "512 blocks of 0 bytes"),
+        (("blocks", "--sizes", "1G"), "512 blocks of 1 GiB cannot be measured (together they have"),
         (("block",), "blocks"),
     ],
 )
@@ -191,3 +193,32 @@ def test_what_cannot_be_measured(arguments: tuple[str, ...], word: str) -> None:
 
     assert_refused(run)
     assert word in run.stderr
+
+
+def test_blocks_that_do_not_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_calls._core, "free_memory", lambda: 40 * MIB)
+
+    run = polypath("bench", "blocks", *SIMULATED[:2], "--sizes", "1M", "--pieces", "11")
+
+    assert_refused(run)
+    assert "11 blocks of 1 MiB" in run.stderr and "take 44 MiB, 40 MiB are free" in run.stderr
+
+
+@on_the_stand_in
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("load", "host", "gpu9"), "place 'gpu9' is unknown (machine '"),
+        (("blocks", "gpu9", "host"), "place 'gpu9' is unknown (machine '"),
+        (("load", "host", "gpu"), "Did you mean gpu0?"),
+        (("load", "--sizes", "4M,4097"), "a file of 4097 B cannot be measured (it holds elements"),
+        (("load", "--sizes", "0"), "a file of 0 bytes cannot be measured (a size is at least 1)"),
+    ],
+)
+def test_what_cannot_be_measured_on_gpus(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    done = run_on_standin(tmp_path, "bench", *arguments)
+
+    assert_refused(Run(done.returncode, done.stdout, done.stderr))
+    assert words in done.stderr

@@ -197,8 +197,8 @@ def test_no_pairs_copy_nothing(context: polypath.Context, torch: Torch) -> None:
 @pytest.mark.parametrize(
     ("pairs", "error", "text"),
     [
-        ([(0, 4)], IndexError, r"pair 0: block 4 of the destination .*\(it has blocks 0 to 3\)"),
-        ([(0, 0), (-1, 1)], IndexError, "pair 1: block -1 of the source"),
+        ([(0, 4)], IndexError, r"pair 0 names destination block 4 \(there are blocks 0 to 3\)"),
+        ([(0, 0), (-1, 1)], IndexError, r"pair 1 names source block -1 \(there are"),
         ([(0, 1), (2, 3), (5, 1)], ValueError, "pair 2: block 1 .* is written twice .pair 0 "),
         ([(0, 1, 2)], TypeError, "a pair is the numbers"),
         ([(0.5, 1)], TypeError, "a pair is the numbers"),

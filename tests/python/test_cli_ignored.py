@@ -48,7 +48,12 @@ MISTAKEN = [
     ((*SOLVER, "--sizes", "17"), ("a halo of 17 bytes",)),
     (("info", "beluga"), ("'beluga'", "Did you mean --machine beluga?")),
     (("calibrate", "./mine.json"), ("Did you mean --machine ./mine.json?",)),
-    (("demo", "one", "two"), ("'one two' is left over",)),
+    (("demo", "one", "two"), ("'one two' is left over ('polypath demo' takes no more words)",)),
+    (("bench", "--sizes"), ("option '--sizes' has no value (it takes one) 'polypath bench --",)),
+    (("bench", "--foo"), ("option '--foo' is unknown ('polypath bench' has no such option)",)),
+    (("bench",), ("argument 'OP' is missing ('polypath bench' needs it) 'polypath bench --help",)),
+    (("benhc",), ("command 'benhc' is unknown (polypath has machines, info, ", "mean bench?")),
+    (("bench", "put", "--window="), ("--window '' cannot be used (it takes a whole number)",)),
     (("trace", "gpu0", "gpu1", "--output", "-"), ("'gpu0 gpu1' cannot be traced",)),
     (("run", "--how", "preloadd", "true"), ("Did you mean preload?",)),
 ]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable
-from typing import Any
 
-from polypath import Error, reports
-from polypath.cli.command_line import typed_words
+from polypath import Error
 from polypath.cli.statuses import REQUEST_ERROR, RUN_ERROR
 
 LEAST_LIKENESS = 0.7  # of two names, where 1 is equal; below, a suggestion would be a guess
@@ -29,6 +27,14 @@ class UserError(Exception):
         super().__init__(f"{problem} ({why}) {remedy}")
 
 
+class UnknownPlaceError(UserError):
+    """A place that the machine does not have."""
+
+    def __init__(self, place: str, machine: str, places: Iterable[str]) -> None:
+        why = f"machine '{machine}' has {', '.join(places)}"
+        super().__init__(f"place '{place}' is unknown", why, "Name one of them.")
+
+
 class WriteError(UserError):
     """A file that failed while it was written, after the work."""
 
@@ -37,12 +43,16 @@ def describe(error: Exception) -> tuple[str, int]:
     """Return the line to show for an error and the exit status; raise it again if it is a bug."""
     if isinstance(error, UserError):
         failed = isinstance(error, WriteError)
-        return _one_line(str(error)), RUN_ERROR if failed else REQUEST_ERROR
+        text = str(error)
+        text = with_suggestion(text) if isinstance(error, UnknownPlaceError) else text
+        return _one_line(text), RUN_ERROR if failed else REQUEST_ERROR
     if isinstance(error, Error):
         status = REQUEST_ERROR if error.code in _REQUEST_CODES else RUN_ERROR
         return _one_line(with_suggestion(str(error))), status
     if hasattr(error, "format_message"):  # of the command line: typer's, or click's under it
-        return _usage_line(error), REQUEST_ERROR
+        from polypath.cli.usage_errors import usage_line
+
+        return _one_line(usage_line(error)), REQUEST_ERROR
     if isinstance(error, MemoryError):
         return "out of memory (buffers of all sizes are real) Ask for smaller sizes.", RUN_ERROR
     if isinstance(error, OSError):
@@ -97,61 +107,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
         return ""
     ambiguous = len(ranked) > 1 and likeness(ranked[1]) == likeness(ranked[0])
     return "" if ambiguous else f" Did you mean {ranked[0]}?"
-
-
-def _usage_line(error: Any) -> str:
-    message = _one_line(_usage_problem(error))
-    message += "" if message.endswith((".", "?", ")")) else "."
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context is not None else "polypath"
-    if _negative_size(getattr(error, "option_name", None) or ""):
-        return f"{message} Write for example 64M."
-    return f"{message[:1].lower()}{message[1:]} '{command} --help' lists what there is."
-
-
-def _usage_problem(error: Any) -> str:
-    """Return what is wrong with a command line, where typer has clumsier words for it."""
-    if size := _negative_size(getattr(error, "option_name", None) or ""):
-        return f"size '{size}' cannot be used (a size is not negative)"
-    possibilities = getattr(error, "possibilities", None)
-    if possibilities is not None:  # of an option that there is not
-        name = error.option_name
-        return f"no such option: {name}.{did_you_mean(name, possibilities)}"
-    text = str(error.format_message())
-    extra = re.search(r"unexpected extra argument(?:\(s\)|s)? \((.*)\)$", text)
-    if extra:
-        return f"'{extra[1]}' is left over.{_as_machine(error, extra[1])}"
-    return _bad_value(error) or text
-
-
-def _negative_size(option: str) -> str:
-    """Return the word that a line was refused for, if it is a negative number: -64M."""
-    if not re.fullmatch(r"-\d", option):
-        return ""
-    return next((word for word in typed_words() if re.match(rf"{option}\w*$", word)), option)
-
-
-def _as_machine(error: Any, word: str) -> str:
-    """Return a suggestion where the word is a machine, and the command takes one as an option."""
-    options = [option for each in error.ctx.command.params for option in each.opts]
-    known = word.endswith(".json") or word in (each["name"] for each in reports.machines())
-    return f" Did you mean --machine {word}?" if known and "--machine" in options else ""
-
-
-def _bad_value(error: Any) -> str:
-    """Return what is wrong with an option's value; nothing where only typer knows."""
-    details = getattr(error.__cause__, "errors", None)  # pydantic's, under newer versions of typer
-    if not callable(details) or not getattr(error, "param", None):
-        return ""
-    first = details()[0]
-    bounds = first.get("ctx", {})
-    takes = {
-        "int_parsing": "it takes a whole number",
-        "float_parsing": "it takes a number",
-        "greater_than_equal": f"it is at least {bounds.get('ge')}",
-        "less_than_equal": f"it is at most {bounds.get('le')}",
-    }.get(first["type"])
-    return f"{error.param.opts[0]} {first['input']} cannot be used ({takes})" if takes else ""
 
 
 def _one_line(text: str) -> str:

@@ -12,6 +12,7 @@
 
 #include "api/c/status.h"
 #include "collective/make_collectives.h"
+#include "collective/rank/checked_call.h"
 #include "communicator/bootstrap/ranks.h"
 
 using polypath::ErrorCode;
@@ -198,16 +199,22 @@ polypath_call_description description(polypath_collective collective, const void
 }
 
 // Memory that the driver says nothing of may be of a kind of its own, such as mapped addresses.
-void check_place(const polypath_communicator& of, polypath::c::Address address, const char* what) {
+void check_place(const polypath_communicator& of, polypath::c::Address address,
+                 polypath::Bytes bytes, const char* what) {
   if (address.value == 0) return;
   const polypath::c::Machine& machine = of.context->machine();
   const auto memory = of.context->simulated() ? std::optional(of.context->memory_at(address))
                                               : of.context->opened().driver().find_memory(address);
-  if (!memory || memory->place == of.gpu || memory->kind == polypath::c::MemoryKind::managed)
-    return;
-  fail(ErrorCode::invalid_argument,
-       fmt::format("the {} is not on {}", what, machine.place(of.gpu).name),
-       "it is memory of " + machine.place(memory->place).name, "Pass memory of this rank's GPU.");
+  if (!memory || memory->kind == polypath::c::MemoryKind::managed) return;
+  if (memory->place != of.gpu)
+    fail(ErrorCode::invalid_argument,
+         fmt::format("the {} is not on {}", what, machine.place(of.gpu).name),
+         "it is memory of " + machine.place(memory->place).name, "Pass memory of this rank's GPU.");
+  const std::uint64_t left = memory->base.value + memory->size.value - address.value;
+  if (bytes.value > left)
+    fail(ErrorCode::invalid_argument, fmt::format("the {} is too short", what),
+         fmt::format("{} bytes are left in its allocation, the call needs {}", left, bytes.value),
+         "Correct the count or the address.");
 }
 
 CollectiveCall call_of(const polypath_call_description& said, int size) {
@@ -225,11 +232,23 @@ CollectiveCall call_of(const polypath_call_description& said, int size) {
   return call;
 }
 
+// Counts that cannot be, and memory that a rank does not need, are left to those who know.
+polypath::c::CallBytes bytes_needed(const CollectiveCall& call, const Collectives& ranks) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  const bool is_root = ranks.rank() == call.root;
+  if (call.elements > kMost || call.collective == Collective::all_to_all_v) return {};
+  auto needed = polypath::c::bytes_of_call(call, ranks.size(), ranks.rank());
+  if (call.collective == Collective::reduce && !is_root) needed.output = {};
+  if (call.collective == Collective::broadcast) (is_root ? needed.output : needed.input) = {};
+  return needed;
+}
+
 CollectiveCall checked_call(const polypath_communicator& of,
                             const polypath_call_description& said) {
   CollectiveCall call = call_of(said, of.ranks->size());
-  check_place(of, call.input, "input");
-  check_place(of, call.output, "output");
+  const auto needed = bytes_needed(call, *of.ranks);
+  check_place(of, call.input, needed.input, "input");
+  check_place(of, call.output, needed.output, "output");
   return call;
 }
 

@@ -2,6 +2,8 @@
 // Error handling of every function of the C interface: errors become a status and this thread's
 // last message.
 
+#include <unistd.h>
+
 #include <string>
 
 #include "context/context.h"
@@ -10,6 +12,7 @@
 
 struct polypath_context {
   polypath::c::Context context;
+  int process = getpid();  ///< that opened it
 };
 
 namespace polypath::c {
@@ -40,7 +43,14 @@ Pointer* given(Pointer* pointer, const char* name) {
   return pointer;
 }
 
-inline Context& context_of(polypath_context* context) { return given(context, "context")->context; }
+/// Error for null, and in a forked child (unsupported).
+inline Context& context_of(polypath_context* context) {
+  const int process = given(context, "context")->process;
+  if (process != getpid())
+    fail(ErrorCode::unsupported, "this context belongs to process " + std::to_string(process),
+         "a forked child cannot use its parent's streams and memory", "Open one in the child.");
+  return context->context;
+}
 
 inline Address address_of(const void* pointer) {
   return {reinterpret_cast<std::uintptr_t>(pointer)};

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "api/python/bindings.h"
+#include "bench/available_memory.h"
 #include "bench/collective_reports.h"
 #include "bench/jacobi_reports.h"
 #include "bench/reports.h"
@@ -152,6 +153,9 @@ void bind_sizes(nb::module_& module) {
   module.def(
       "describe_bytes", [](std::uint64_t count) { return describe_bytes({count}); }, "count"_a,
       R"(Return a size for people: "64 MiB", "1.5 KiB", "123 B".)");
+  module.def(
+      "free_memory", [] { return bench::free_memory().value; },
+      "Return the bytes of this computer's memory that are left, in a container as well.");
   module.def(
       "describe_seconds", [](double seconds) { return describe_seconds(Seconds{seconds}); },
       "seconds"_a, R"(Return a time for people: "12.3 us", "4.567 ms", "1.234 s", "never".)");

@@ -34,6 +34,29 @@ Needed needed(const CollectiveCall& call, int ranks, int rank) {
           !has_root(call.collective) || (call.collective == Collective::reduce) == is_root};
 }
 
+// How far the input, or its part that the rank keeps, is from the output of a call in place.
+Bytes own_part_at(const CollectiveCall& call, int rank) {
+  return bytes_of(call.reduction.type) * call.elements * static_cast<std::uint64_t>(rank);
+}
+
+bool is_in_place(const CollectiveCall& call, int rank) {
+  if (call.collective == Collective::all_gather)
+    return call.input == call.output + own_part_at(call, rank);
+  if (call.collective == Collective::reduce_scatter)
+    return call.output == call.input + own_part_at(call, rank);
+  return call.input == call.output;
+}
+
+// Of a call with a root memory that the rank does not need may lie anywhere.
+bool overlaps_itself(const CollectiveCall& call, int ranks, int rank) {
+  const bool has_both = !has_root(call.collective) || rank == call.root;
+  if (!has_both || call.input.value == 0 || call.output.value == 0 || is_in_place(call, rank))
+    return false;
+  const auto [input, output] = bytes_of_call(call, ranks, rank);
+  return input.value > 0 && output.value > 0 && call.input < call.output + output &&
+         call.output < call.input + input;
+}
+
 }  // namespace
 
 CollectiveRequest request_of(const CollectiveCall& call, std::vector<PlaceId> ranks) {
@@ -63,11 +86,30 @@ CallRecord record_of(const CollectiveRequest& request) {
           .in_place = request.in_place ? 1 : 0};
 }
 
+// Nothing is allocated but for all_to_all_v: each call asks for it.
+CallBytes bytes_of_call(const CollectiveCall& call, int ranks, int rank) {
+  if (call.collective == Collective::all_to_all_v) {
+    const CollectiveRequest request =
+        request_of(call, std::vector<PlaceId>(static_cast<std::size_t>(ranks)));
+    return {input_bytes(request, rank), output_bytes(request, rank)};
+  }
+  const Bytes part = bytes_of(call.reduction.type) * call.elements;
+  const Bytes all = part * static_cast<std::uint64_t>(ranks);
+  const bool exchanges = call.collective == Collective::all_to_all;
+  const bool gathers = exchanges || call.collective == Collective::all_gather;
+  const bool scatters = exchanges || call.collective == Collective::reduce_scatter;
+  return {.input = scatters ? all : part, .output = gathers ? all : part};
+}
+
 void check_memory(const CollectiveCall& call, int ranks, int rank) {
   const Needed needs = needed(call, ranks, rank);
-  if ((!needs.input || call.input.value != 0) && (!needs.output || call.output.value != 0)) return;
-  fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
-       "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
+  if ((needs.input && call.input.value == 0) || (needs.output && call.output.value == 0))
+    fail(ErrorCode::invalid_argument, fmt::format("{} without memory", name_of(call.collective)),
+         "the address of the input or the output is 0", "Pass memory of this rank's GPU.");
+  if (call.pitch == 0 && overlaps_itself(call, ranks, rank))
+    fail(ErrorCode::invalid_argument,
+         fmt::format("input and output of {} overlap", name_of(call.collective)),
+         "the result would depend on the order of bytes", "Be in place, or write to other memory.");
 }
 
 }  // namespace polypath::collective

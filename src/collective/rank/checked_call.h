@@ -16,7 +16,15 @@ CollectiveRequest request_of(const CollectiveCall& call, std::vector<PlaceId> ra
 /// The record of what must be the same at all ranks. `request` need not have ranks.
 CallRecord record_of(const CollectiveRequest& request);
 
-/// Error (invalid_argument) if `rank` has no address where it gives or gets something.
+/// How many bytes a rank's memories have in a call, if it needs both.
+struct CallBytes {
+  Bytes input;
+  Bytes output;
+};
+CallBytes bytes_of_call(const CollectiveCall& call, int ranks, int rank);
+
+/// Error (invalid_argument) if `rank` has no address where it gives or gets something, or if the
+/// two memories overlap although the call is not in place.
 void check_memory(const CollectiveCall& call, int ranks, int rank);
 
 }  // namespace polypath::collective

@@ -36,6 +36,11 @@ bool ForcedEnd::drain(const std::vector<EventHandle>& ends, Seconds timeout) noe
   return set_words_until([&] { return std::all_of(ends.begin(), ends.end(), is_done); }, timeout);
 }
 
+void ForcedEnd::note_unsettled() noexcept {
+  is_unsettled_ = true;
+  (void)set_words_until([] { return false; }, kUnansweredTimeout);
+}
+
 bool ForcedEnd::release(const std::function<bool()>& is_over, Seconds timeout) {
   released_ = true;
   const auto none_is_left = [&] { return !is_enqueuing_ && is_over(); };

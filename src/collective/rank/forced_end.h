@@ -33,8 +33,8 @@ class ForcedEnd {
   void check_held() const;
   /// Ends what precedes these events. False if it has not ended after so long.
   [[nodiscard]] bool drain(const std::vector<EventHandle>& ends, Seconds timeout) noexcept;
-  /// Something may be queued that nothing can wait for.
-  void note_unsettled() { is_unsettled_ = true; }
+  /// Something may be queued that nothing can wait for. It is ended as far as it begins soon.
+  void note_unsettled() noexcept;
   [[nodiscard]] bool is_unsettled() const { return is_unsettled_; }
   /// Ends all queued work: `is_over` says when it has. False if it has not ended after so long.
   bool release(const std::function<bool()>& is_over, Seconds timeout);

@@ -84,6 +84,14 @@ std::unique_ptr<Communicator> on_agreed_terms(std::unique_ptr<Communicator> comm
   return communicator;
 }
 
+// False if another rank has failed before: its error counts.
+bool tell(Communicator& communicator, const Error& error) noexcept {
+  return ignore_errors([&] {
+    communicator.check();
+    communicator.abort(error.what());
+  });
+}
+
 [[noreturn]] void fail_to_capture() {
   fail(ErrorCode::unsupported, "a first call cannot be captured",
        "what it needs is made by all ranks together", "Prepare it, or run it once before.");
@@ -97,18 +105,32 @@ NodeCollectives::NodeCollectives(Driver& driver, const Machine& machine, const S
       machine_(machine),
       communicator_(on_agreed_terms(std::move(communicator), settings)),
       ranks_(ranks_of(driver, machine, gpu, *communicator_)),
-      run_(
-          std::make_unique<RankRun>(driver, machine, settings,
-                                    RankRun::Group{ranks_, rank(), all_gather_by(*communicator_)})),
+      run_(or_abort(*communicator_,
+                    [&] {
+                      return std::make_unique<RankRun>(
+                          driver, machine, settings,
+                          RankRun::Group{.ranks = ranks_,
+                                         .rank = rank(),
+                                         .all_gather = all_gather_by(*communicator_),
+                                         .tell = [this](const Error& error) {
+                                           return tell(*communicator_, error);
+                                         }});
+                    })),
       programs_(std::make_unique<KnownPrograms>(machine, settings, ranks_, *communicator_, *run_,
                                                 has_collective_kernels(driver))),
-      open_(std::make_unique<PeerRegistration>(driver, gpu, rank(), communicator_->handles(),
-                                               communicator_->agreements())),
+      open_(or_abort(*communicator_,
+                     [&] {
+                       return std::make_unique<PeerRegistration>(driver, gpu, rank(),
+                                                                 communicator_->handles(),
+                                                                 communicator_->agreements());
+                     })),
       kinds_(*programs_, rank(), size()),
       copies_(driver, gpu, rank()),
       parts_(*run_, *open_, *programs_, rank(), size()) {
-  try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
-                  all_gather_by(*communicator_));
+  or_abort(*communicator_, [&] {
+    try_rank_memory(driver, machine, ranks_, rank(), flags_place(machine, ranks_, rank()),
+                    all_gather_by(*communicator_));
+  });
   communicator_->on_abort([this] { release_when_aborted(); });
 }
 
@@ -183,6 +205,7 @@ void NodeCollectives::for_all(Action action) {
   } catch (const RefusedByAll&) {
     throw;
   } catch (const Error& error) {
+    if (run_->take_told()) throw;
     communicator_->check();
     communicator_->abort(error.what());
     throw;

@@ -17,6 +17,7 @@ RankRun::RankRun(Driver& driver, const Machine& machine, const Settings& setting
                .slot = with_collective_slots(settings, machine).staging_slot,
                .flags = flags_place(machine, group.ranks, group.rank)},
               group.all_gather),
+      tell_(group.tell),
       parts_(driver, machine, settings),
       ends_(driver, gpu_),
       forced_end_(driver, memory_.awaited()) {}
@@ -53,6 +54,7 @@ std::uint64_t RankRun::run(const BoundPart& part, StreamHandle stream, bool capt
   try {
     return enqueue(transfer, by, captured);
   } catch (const Error& error) {
+    told_ = tell_(error);
     if (drain_by_force(transfer)) throw;
     forced_end_.note_unsettled();
     throw UnsettledError(error.code(), error.what());

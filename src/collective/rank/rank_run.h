@@ -3,6 +3,7 @@
 // does whole ones. Earlier work in the rank's stream comes before all that touches its memory,
 // later work after that.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "collective/rank/part_executor.h"
 #include "collective/rank/rank_memory.h"
 #include "collective/rank/run_ends.h"
+#include "core/error.h"
 #include "core/settings.h"
 #include "model/transfer.h"
 
@@ -42,6 +44,10 @@ class RankRun {
     int rank = 0;
     AllGather all_gather;
     int flags_per_pair = RankMemorySizes{}.flags_per_pair;
+    /// Called when a run cannot be enqueued as a whole, before what is queued of it is ended: other
+    /// ranks, which get wrong bytes from it then, are to know of the error before. Returns whether
+    /// they were told. Must not throw.
+    std::function<bool(const Error&)> tell = [](const Error&) { return false; };
   };
 
   /// All ranks make theirs at the same time: they exchange their flags.
@@ -93,6 +99,8 @@ class RankRun {
   /// in run(), which then ends what it has enqueued itself.
   bool release(Seconds timeout);
 
+  /// Whether the other ranks were told of the last error of run(); once.
+  [[nodiscard]] bool take_told() { return std::exchange(told_, false); }
   [[nodiscard]] const RankMemory& memory() const { return memory_; }
 
  private:
@@ -103,6 +111,8 @@ class RankRun {
   const Machine& machine_;
   PlaceId gpu_;
   RankMemory memory_;
+  std::function<bool(const Error&)> tell_;
+  bool told_ = false;
   PartExecutor parts_;
   RunEnds ends_;
   ForcedEnd forced_end_;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::communicator {
 namespace {
@@ -82,6 +84,7 @@ std::vector<Blob> Bootstrap::all_gather(const Blob& mine, Seconds timeout) {
     fail(ErrorCode::communicator, "The ranks cannot exchange anything any more",
          "an earlier round failed", "Make a new communicator.");
   broken_ = true;  // unless nothing is thrown
+  without_.reset();
   std::vector<Blob> blobs = exchange(mine, timeout);
   if (blobs.size() != static_cast<std::size_t>(size_))
     fail(ErrorCode::communicator,
@@ -89,6 +92,18 @@ std::vector<Blob> Bootstrap::all_gather(const Blob& mine, Seconds timeout) {
          "the bootstrap's function is wrong");
   broken_ = false;
   return blobs;
+}
+
+void Bootstrap::give_up(const std::string& why) noexcept {
+  broken_ = true;
+  if (!std::exchange(has_given_up_, true)) ignore_errors([&] { tell_given_up(why); });
+}
+
+void Bootstrap::note_gone(int rank, const std::string& why) {
+  constexpr std::chrono::seconds kForOthersWords{1};
+  const auto now = std::chrono::steady_clock::now();
+  if (!without_) without_ = now;
+  if (!why.empty() || now - *without_ > kForOthersWords) fail_for_lack_of(rank, why);
 }
 
 std::unique_ptr<Bootstrap> Bootstrap::split(int color, int key, Seconds timeout) {
@@ -102,6 +117,14 @@ std::unique_ptr<Bootstrap> Bootstrap::split(int color, int key, Seconds timeout)
 std::unique_ptr<Bootstrap> bootstrap_by_functions(BootstrapFunctions functions, int rank,
                                                   int size) {
   return std::make_unique<FunctionBootstrap>(std::move(functions), rank, size);
+}
+
+void fail_for_lack_of(int rank, const std::string& why) {
+  if (why.empty())
+    fail(ErrorCode::communicator, fmt::format("Rank {} has gone", rank),
+         "it exchanges nothing any more", "Find out what became of it.");
+  fail(ErrorCode::communicator, fmt::format("Rank {} has given up", rank), why,
+       "Correct that first.");
 }
 
 void check_at_all_ranks(Bootstrap& bootstrap, const std::string& problem, Seconds timeout) {

@@ -6,9 +6,12 @@
 // All ranks make the same rounds in the same order. This is for a few rounds when a communicator is
 // made or divided: it waits, and it is slow.
 
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,16 +56,26 @@ class Bootstrap {
   /// as far as that can be known.
   std::vector<Blob> all_gather(const Blob& mine, Seconds timeout);
 
+  /// This rank exchanges nothing any more: at ranks that wait for it, now or in a later round, the
+  /// error (communicator) says why. The destructor does the same without a reason, which is an
+  /// error a second later: others may know more. Functions of others (BootstrapFunctions) cannot
+  /// tell.
+  void give_up(const std::string& why) noexcept;
+
   /// One end for each group of ranks that give the same color, in the order of their keys, then of
   /// their ranks, as MPI_Comm_split has it; null for a negative color. All ranks must call it.
   std::unique_ptr<Bootstrap> split(int color, int key, Seconds timeout);
 
  protected:
   void check_waiting() const {
-    check_interruption();
     if (check_) check_();
+    check_interruption();
   }
+  /// For waits: that rank's part is missing, and it has gone.
+  void note_gone(int rank, const std::string& why);
   virtual std::vector<Blob> exchange(const Blob& mine, Seconds timeout) = 0;
+  /// Once at most.
+  virtual void tell_given_up(const std::string& /*why*/) {}
   /// Called at all ranks, also at those that join no group. The result is ignored there.
   virtual std::unique_ptr<Bootstrap> subgroup(const Subgroup& group, Seconds timeout) = 0;
 
@@ -71,8 +84,25 @@ class Bootstrap {
   int size_;
   std::function<void()> check_;
   bool broken_ = false;
+  bool has_given_up_ = false;
+  std::optional<std::chrono::steady_clock::time_point> without_;  ///< since when a rank has gone
   std::uint64_t divisions_ = 0;
 };
+
+/// Error (communicator): a round cannot end, because that rank has given up; without a reason it
+/// has gone.
+[[noreturn]] void fail_for_lack_of(int rank, const std::string& why);
+
+/// What `work` returns. Its error is told to the ranks that wait in rounds for this one.
+template <class Work>
+auto or_give_up(Bootstrap& bootstrap, Work work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    bootstrap.give_up(error.what());
+    throw;
+  }
+}
 
 /// All ranks learn of what one of them cannot do before any of them relies on it; no text is no
 /// problem. Waits for all ranks. Error (communicator) at each: the problem of the first rank that

@@ -26,6 +26,15 @@ constexpr int kMostAtOnce = 50;                               // milliseconds of
 constexpr int kMostUnknown = 64;  // connections that have not said which rank they are
 constexpr int kMostLines = 3;     // about strangers; there may be thousands of them
 constexpr auto kBetweenNews = std::chrono::milliseconds(200);
+constexpr Seconds kForFarewells{1};
+
+std::string text_of_giving_up(int rank, const std::string& why) {
+  try {
+    fail_for_lack_of(rank, why);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
 
 struct Hello {
   std::int32_t rank;
@@ -65,11 +74,15 @@ class Hub final : public StarBootstrap {
 
   std::vector<Blob> exchange(const Blob& mine, Seconds timeout) override;
   [[nodiscard]] std::string own_host() const override { return {}; }
+  void tell_given_up(const std::string& why) override {
+    say_farewell(text_of_giving_up(rank(), why));
+  }
 
   void wait_for_events(const Deadline& deadline);
   void accept_all();
   void read_from(Connection& connection);
   void take_frames(Connection& connection);
+  void take_from_rank(int rank, Frame& frame);
   void give_up_if_gone(const Connection& connection);
   void welcome(Connection& connection, const Frame& frame);
   void refuse(Connection& connection, int rank);
@@ -79,8 +92,10 @@ class Hub final : public StarBootstrap {
   [[nodiscard]] std::vector<int> missing() const;
   void tell_news(const Deadline& deadline);
   void send_to_all(const Frame& frame, const Deadline& deadline);
-  [[noreturn]] void give_up(const std::string& problem, const std::string& why,
-                            const std::string& remedy);
+  void say_farewell(const std::string& text);
+  [[noreturn]] void end_for_all(const std::string& text);
+  [[noreturn]] void fail_for_all(const std::string& problem, const std::string& why,
+                                 const std::string& remedy);
 
   Descriptor listener_;
   std::vector<Connection> connections_;
@@ -103,8 +118,8 @@ std::vector<Blob> Hub::exchange(const Blob& mine, Seconds timeout) {
   }
   while (blobs_.size() < static_cast<std::size_t>(size())) {
     if (deadline.has_passed())
-      give_up("Not all ranks came together", said_of_missing(),
-              "Find out what became of them, or wait longer.");
+      fail_for_all("Not all ranks came together", said_of_missing(),
+                   "Find out what became of them, or wait longer.");
     check_waiting();
     wait_for_events(deadline);
     tell_news(deadline);
@@ -158,8 +173,8 @@ void Hub::give_up_if_gone(const Connection& connection) {
   const bool missed =
       connection.rank > 0 && !connection.socket.is_open() && !blobs_.contains(connection.rank);
   if (missed)
-    give_up(fmt::format("Rank {} has gone", connection.rank), "its connection is closed",
-            "Find out what became of it.");
+    fail_for_all(fmt::format("Rank {} has gone", connection.rank), "its connection is closed",
+                 "Find out what became of it.");
 }
 
 void Hub::take_frames(Connection& connection) {
@@ -174,16 +189,19 @@ void Hub::take_frames(Connection& connection) {
       welcome(connection, *frame);
       return take_frames(connection);
     }
-    if (known && frame->kind == FrameKind::round && frame->round == round_) {
-      blobs_[connection.rank] = std::move(frame->bytes);
-      return;
-    }
+    if (known) return take_from_rank(connection.rank, *frame);
   } catch (const Error& error) {
     if (known || connection.rank > 0) throw;
     tell_of_stranger(error.what());
   }
-  if (known) give_up(fmt::format("Rank {} is not in the same round", connection.rank), "", "");
   connection.socket = Descriptor();  // a port scanner, perhaps
+}
+
+void Hub::take_from_rank(int rank, Frame& frame) {
+  if (frame.kind == FrameKind::failed) end_for_all(valid_text(frame.bytes));
+  if (frame.kind != FrameKind::round || frame.round != round_)
+    fail_for_all(fmt::format("Rank {} is not in the same round", rank), "", "");
+  blobs_[rank] = std::move(frame.bytes);
 }
 
 // A process that takes the number of a present rank may be of another job: the ranks go on without
@@ -198,9 +216,9 @@ void Hub::welcome(Connection& connection, const Frame& frame) {
     return refuse(connection, hello.rank);
   connection.rank = hello.rank;  // it is told, too
   if (hello.size != size())
-    give_up("The ranks do not agree on how many they are",
-            fmt::format("rank {} counts {}, rank 0 counts {}", hello.rank, hello.size, size()),
-            "Give every rank the same size.");
+    fail_for_all("The ranks do not agree on how many they are",
+                 fmt::format("rank {} counts {}, rank 0 counts {}", hello.rank, hello.size, size()),
+                 "Give every rank the same size.");
 }
 
 // The connection stays until the refused process ends it: closing a connection with unread bytes
@@ -253,13 +271,21 @@ void Hub::send_to_all(const Frame& frame, const Deadline& deadline) {
       send_all(connection.socket, text, deadline);
 }
 
-void Hub::give_up(const std::string& problem, const std::string& why, const std::string& remedy) {
-  constexpr Seconds kForFarewells{1};
+void Hub::say_farewell(const std::string& text) {
+  send_to_all({FrameKind::failed, round_, text}, Deadline(kForFarewells));
+}
+
+void Hub::end_for_all(const std::string& text) {
+  say_farewell(text);
+  throw Error(ErrorCode::communicator, text);
+}
+
+void Hub::fail_for_all(const std::string& problem, const std::string& why,
+                       const std::string& remedy) {
   try {
     fail(ErrorCode::communicator, problem, why, remedy);
   } catch (const Error& error) {
-    send_to_all({FrameKind::failed, round_, error.what()}, Deadline(kForFarewells));
-    throw;
+    end_for_all(error.what());
   }
 }
 
@@ -296,6 +322,11 @@ class Spoke final : public StarBootstrap {
     }
   }
 
+  void tell_given_up(const std::string& why) override {
+    const Frame frame{FrameKind::failed, round_, text_of_giving_up(rank(), why)};
+    (void)send_all(socket_, to_text(frame), Deadline(kForFarewells));
+  }
+
   Frame next_frame(const Deadline& deadline, const std::string& missing) {
     const std::string from = "Who listens at " + hub_.text();
     for (;;) {
@@ -306,7 +337,9 @@ class Spoke final : public StarBootstrap {
       check_waiting();
       pollfd asked{socket_.get(), POLLIN, 0};
       if (poll(&asked, 1, deadline.milliseconds_left(kMostAtOnce)) <= 0) continue;
-      if (receive_into(socket_, inbox_) == Received::gone) fail_alone("its connection is closed");
+      if (receive_into(socket_, inbox_) != Received::gone) continue;
+      if (round_ > 1) fail_for_lack_of(0, {});
+      fail_alone("its connection is closed");
     }
   }
 

@@ -3,7 +3,7 @@
 //   FOLDER/rank-R   "SIZE NONCE": rank R is here; NONCE is a random number of this process
 //   FOLDER/run      "RUN NONCE₀ NONCE₁ …": rank 0's answer, "-" for ranks that it has not seen
 //   FOLDER/RUN/K-R  what rank R gives in round K
-//   FOLDER/RUN/bye-R
+//   FOLDER/RUN/bye-R  rank R gives nothing any more; in it why, if it has given up
 //
 // RUN is a random number of rank 0. A rank believes only an answer that holds its own nonce: no
 // process but the current rank 0 can have written that. So files of earlier runs are never
@@ -58,18 +58,37 @@ class FileBootstrap final : public Bootstrap {
     const Deadline deadline(timeout);
     std::vector<Blob> blobs;
     const bool all = wait_until(deadline, [&] {
+      if (take_parts(blobs)) return true;
+      check_missing(static_cast<int>(blobs.size()));
       check_waiting();
-      while (static_cast<int>(blobs.size()) < size()) {
-        auto blob = read_left_file(file_of(round_, static_cast<int>(blobs.size())));
-        if (!blob) return false;
-        blobs.push_back(std::move(*blob));
-      }
-      return true;
+      return false;
     });
     if (!all) fail_without(missing(), folder_);
     // A rank in this round has read all of the round before.
     unlink(file_of(round_ - 1, rank()).c_str());
     return blobs;
+  }
+
+  // The parts of this round that are there, in the order of the ranks; true once that is all.
+  bool take_parts(std::vector<Blob>& parts) const {
+    while (static_cast<int>(parts.size()) < size()) {
+      auto blob = read_left_file(file_of(round_, static_cast<int>(parts.size())));
+      if (!blob) return false;
+      parts.push_back(std::move(*blob));
+    }
+    return true;
+  }
+
+  // A rank leaves after it has given its part: the part is looked for again.
+  void check_missing(int first) {
+    for (int from = first; from < size(); ++from) {
+      const auto why = read_left_file(farewell_of(from));
+      if (why && access(file_of(round_, from).c_str(), F_OK) != 0) note_gone(from, *why);
+    }
+  }
+
+  void tell_given_up(const std::string& why) override {
+    if (process_generation() == generation_) leave_file(farewell_of(rank()), why);
   }
 
   std::unique_ptr<Bootstrap> subgroup(const Subgroup& group, Seconds) override {
@@ -84,12 +103,16 @@ class FileBootstrap final : public Bootstrap {
     return fmt::format("{}/{}-{}", run_, round, rank_of_file);
   }
 
+  [[nodiscard]] std::string farewell_of(int from) const {
+    return fmt::format("{}/bye-{}", run_, from);
+  }
+
   // Others may still read what this rank gave: the last to leave cleans up.
   void leave() noexcept try {
     if (process_generation() != generation_) return;
-    leave_file(fmt::format("{}/bye-{}", run_, rank()), {});
+    if (access(farewell_of(rank()).c_str(), F_OK) != 0) leave_file(farewell_of(rank()), {});
     for (int i = 0; i < size(); ++i)
-      if (access(fmt::format("{}/bye-{}", run_, i).c_str(), F_OK) != 0) return;
+      if (access(farewell_of(i).c_str(), F_OK) != 0) return;
     remove_folder(run_);
     rmdir(folder_.c_str());  // unless there is something else in it
   } catch (const std::exception&) {

@@ -8,6 +8,7 @@
 #include "communicator/bootstrap/deadline.h"
 #include "communicator/bootstrap/ranks.h"
 #include "core/error.h"
+#include "core/ignore_errors.h"
 
 namespace polypath::communicator {
 namespace {
@@ -19,10 +20,10 @@ class ThreadBarrier {
  public:
   explicit ThreadBarrier(int size) : size_(static_cast<std::size_t>(size)) {}
 
-  /// The waiting thread calls `check` without the lock.
-  template <class Check>
+  /// The waiting thread calls `check` without the lock, and note_gone(rank, why) with it.
+  template <class Check, class NoteGone>
   std::vector<Blob> exchange(std::uint64_t number, int rank, const Blob& mine, Seconds timeout,
-                             Check check) {
+                             Check check, NoteGone note_gone) {
     const Deadline deadline(timeout);
     std::unique_lock lock(mutex_);
     Round& round = rounds_[number];
@@ -30,6 +31,8 @@ class ThreadBarrier {
     arrived_.notify_all();
     const auto complete = [&] { return round.blobs.size() == size_; };
     while (!arrived_.wait_for(lock, kBetweenChecks, complete)) {
+      for (const auto& [gone, why] : gone_)
+        if (!round.blobs.contains(gone)) note_gone(gone, why);
       if (deadline.has_passed()) fail_without(round);
       lock.unlock();
       check();
@@ -39,6 +42,13 @@ class ThreadBarrier {
     for (const auto& [from, blob] : round.blobs) blobs.push_back(blob);
     if (++round.readers == size_) rounds_.erase(number);
     return blobs;
+  }
+
+  /// That rank gives nothing any more.
+  void leave(int rank, const std::string& why) {
+    const std::scoped_lock lock(mutex_);
+    gone_.emplace(rank, why);
+    arrived_.notify_all();
   }
 
   /// The barrier of a group: made by the first thread that asks.
@@ -69,6 +79,7 @@ class ThreadBarrier {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::uint64_t, Round> rounds_;
+  std::map<int, std::string> gone_;  ///< and why, if it has given up
   std::map<std::pair<std::uint64_t, int>, std::weak_ptr<ThreadBarrier>> groups_;
 };
 
@@ -76,10 +87,17 @@ class ThreadBootstrap final : public Bootstrap {
  public:
   ThreadBootstrap(std::shared_ptr<ThreadBarrier> meeting, int rank, int size)
       : Bootstrap(rank, size), meeting_(std::move(meeting)) {}
+  ~ThreadBootstrap() override {
+    ignore_errors([&] { meeting_->leave(rank(), {}); });
+  }
 
  private:
+  void tell_given_up(const std::string& why) override { meeting_->leave(rank(), why); }
+
   std::vector<Blob> exchange(const Blob& mine, Seconds timeout) override {
-    return meeting_->exchange(round_++, rank(), mine, timeout, [this] { check_waiting(); });
+    return meeting_->exchange(
+        round_++, rank(), mine, timeout, [this] { check_waiting(); },
+        [this](int gone, const std::string& why) { note_gone(gone, why); });
   }
 
   // The next round keeps the part of every rank: the first rank would otherwise be gone before the

@@ -26,13 +26,15 @@ void CopyRecords::note_load(const Decision& decision) {
 }
 
 // A recalled decision has not looked at the call's memory.
-void CopyRecords::note_failure(const Decision& decision) {
+CopyEnds CopyRecords::note_failure(const Decision& decision) {
+  CopyEnds ends = decision.ends;
   if (decision.recalled) {
     recent_.forget(decision.call);
-    (void)resolve_memory(driver_, decision.call);
+    ends = resolve_memory(driver_, decision.call);
   }
   count_asked(decision.call);
   ++statistics_.errors;
+  return ends;
 }
 
 void CopyRecords::count_piece(const CopyCall& call) {

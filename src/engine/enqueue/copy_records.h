@@ -22,8 +22,9 @@ class CopyRecords {
   void note(const Decision& decision, const CopyResult& result);
   /// Others are to know of it.
   void note_load(const Decision& decision);
-  /// It was not done. Throws the error of the call, if it is the caller's fault.
-  void note_failure(const Decision& decision);
+  /// It was not done. Returns where its memory is; throws the error of the call, if it is the
+  /// caller's fault.
+  CopyEnds note_failure(const Decision& decision);
 
   /// A copy among pieces, which went over several paths or was not done.
   void count_piece(const CopyCall& call);

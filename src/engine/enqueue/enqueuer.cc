@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/text.h"
+#include "engine/enqueue/failed_copy.h"
 #include "engine/learn/measurement.h"
 
 namespace polypath::engine {
@@ -58,9 +59,8 @@ CopyResult Enqueuer::enqueue(const Decision& decision, NativeCopyBy maker) {
     records_.note(decision, result);
     result.made_here = result.means == Method::native && is_timed_natively(decision);
     return result;
-  } catch (const Error&) {
-    records_.note_failure(decision);
-    throw;
+  } catch (const Error& error) {
+    fail_to_copy(machine_, decision.call.bytes, records_.note_failure(decision), error);
   }
 }
 

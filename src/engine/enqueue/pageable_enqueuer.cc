@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/ignore_errors.h"
+#include "engine/enqueue/failed_copy.h"
 
 namespace polypath::engine {
 
@@ -30,10 +31,9 @@ CopyResult PageableEnqueuer::enqueue(const Decision& decision, NativeCopyBy make
     const std::scoped_lock lock(mutex_);
     records_.note(decision, result);
     return result;
-  } catch (const Error&) {
+  } catch (const Error& error) {
     const std::scoped_lock lock(mutex_);
-    records_.note_failure(decision);
-    throw;
+    fail_to_copy(machine_, decision.call.bytes, records_.note_failure(decision), error);
   }
 }
 

@@ -4,13 +4,16 @@
 
 #include "core/error.h"
 #include "core/ignore_errors.h"
+#include "engine/enqueue/failed_copy.h"
 
 namespace polypath::engine {
 
-PieceRunner::PieceRunner(Lanes& lanes, LoadedKernels& kernels, TransferIds& ids, Preparer& preparer,
-                         KernelPreparer& kernel_preparer, LaneRunner& runner, Enqueuer& enqueuer,
-                         LoadTracker& load, CopyRecords& records)
-    : lanes_(lanes),
+PieceRunner::PieceRunner(const Machine& machine, Lanes& lanes, LoadedKernels& kernels,
+                         TransferIds& ids, Preparer& preparer, KernelPreparer& kernel_preparer,
+                         LaneRunner& runner, Enqueuer& enqueuer, LoadTracker& load,
+                         CopyRecords& records)
+    : machine_(machine),
+      lanes_(lanes),
       kernels_(kernels),
       ids_(ids),
       preparer_(preparer),
@@ -24,9 +27,9 @@ CopyResult PieceRunner::enqueue(SetDecision& many, std::size_t number) {
   Pieces& pieces = *many.pieces;
   try {
     if (!pieces.result) (void)enqueue_group(many);
-  } catch (const Error&) {
+  } catch (const Error& error) {
     records_.count_failed_piece(many.calls[number]);
-    throw;
+    fail_to_copy(machine_, many.calls[number].bytes, many.members[number].ends, error);
   }
   if (pieces.result->means == Method::paths) {
     records_.count_piece(many.calls[number]);

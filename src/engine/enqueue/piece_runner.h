@@ -17,9 +17,9 @@ namespace polypath::engine {
 /// Not thread-safe; the engine guards it.
 class PieceRunner {
  public:
-  PieceRunner(Lanes& lanes, LoadedKernels& kernels, TransferIds& ids, Preparer& preparer,
-              KernelPreparer& kernel_preparer, LaneRunner& runner, Enqueuer& enqueuer,
-              LoadTracker& load, CopyRecords& records);
+  PieceRunner(const Machine& machine, Lanes& lanes, LoadedKernels& kernels, TransferIds& ids,
+              Preparer& preparer, KernelPreparer& kernel_preparer, LaneRunner& runner,
+              Enqueuer& enqueuer, LoadTracker& load, CopyRecords& records);
 
   /// One of the copies of the present group: all of them in the place of the first; where that does
   /// not work, each by itself in its own.
@@ -31,6 +31,7 @@ class PieceRunner {
   [[nodiscard]] FallbackReason run(const SetDecision& many);
   [[nodiscard]] FallbackReason run_kernels(Lane& lane, const Transfer& transfer);
 
+  const Machine& machine_;
   Lanes& lanes_;
   LoadedKernels& kernels_;
   TransferIds& ids_;

@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ignore_errors.h"
+
 namespace polypath::engine {
 
+// Work counts as queued while the driver cannot say that it is done.
+bool QueueDepth::is_done(const Mark& mark) const {
+  bool done = false;
+  return ignore_errors([&] { done = driver_.is_done(mark.event); }) && done;
+}
+
 void QueueDepth::retire() {
-  while (!marks_.empty() && driver_.is_done(marks_.front().event)) {
+  while (!marks_.empty() && is_done(marks_.front())) {
     marked_ -= marks_.front().entries;
     spare_.push_back(std::move(marks_.front().events));
     marks_.pop_front();

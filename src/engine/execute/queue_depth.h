@@ -33,6 +33,7 @@ class QueueDepth {
     std::size_t entries = 0;
   };
 
+  [[nodiscard]] bool is_done(const Mark& mark) const;
   void retire();
   /// An event per transfer would cost more than it tells.
   [[nodiscard]] std::size_t entries_per_mark() const { return most_ / 4; }

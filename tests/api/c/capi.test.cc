@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -179,8 +180,21 @@ TEST(CInterfaceWithoutTrace, FailedTraceLeavesTheFileAlone) {
 TEST_F(CInterface, ForkedChildCannotUseItsParentsContext) {
   const pid_t child = fork();
   if (child == 0) {
-    const auto status = polypath_copy(context_, destination_, source_, kBytes, stream_);
-    _exit(status == POLYPATH_UNSUPPORTED ? 0 : 1);
+    double now = 0;
+    void* made = nullptr;
+    polypath_statistics counted;
+    const polypath_status all[] = {
+        polypath_copy(context_, destination_, source_, kBytes, stream_),
+        polypath_now(context_, &now),
+        polypath_allocate(context_, "gpu0", kBytes, &made),
+        polypath_get_statistics(context_, &counted),
+        polypath_stream_synchronize(context_, stream_),
+        polypath_stream_destroy(context_, stream_),
+        polypath_free(context_, source_),
+    };
+    const bool fail =
+        std::ranges::all_of(all, [](polypath_status each) { return each == POLYPATH_UNSUPPORTED; });
+    _exit(fail && polypath_context_destroy(context_) == POLYPATH_SUCCESS ? 0 : 1);
   }
   int exit_status = -1;
   ASSERT_EQ(waitpid(child, &exit_status, 0), child);

@@ -258,6 +258,15 @@ TEST_F(CCollectives, WhatIsWrongChangesNothing) {
                                      POLYPATH_FLOAT32, own.stream),
                   POLYPATH_INVALID_ARGUMENT);
         EXPECT_THAT(polypath_last_error(), HasSubstr("counts is null"));
+        float* const later = own.output + 1;
+        EXPECT_EQ(polypath_allreduce(own.communicator, own.output, later, 100, POLYPATH_FLOAT32,
+                                     POLYPATH_SUM, own.stream),
+                  POLYPATH_INVALID_ARGUMENT);
+        EXPECT_THAT(polypath_last_error(), HasSubstr("input and output of allreduce overlap"));
+        EXPECT_EQ(polypath_allreduce(own.communicator, own.input, own.output, 1 << 28,
+                                     POLYPATH_FLOAT32, POLYPATH_SUM, own.stream),
+                  POLYPATH_INVALID_ARGUMENT);
+        EXPECT_THAT(polypath_last_error(), HasSubstr("the input is too short ("));
         return of(own.input, POLYPATH_FLOAT32, POLYPATH_SUM);
       },
       [](const Rank&, size_t i) { return sum_at(i); });

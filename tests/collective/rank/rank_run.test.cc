@@ -212,6 +212,25 @@ TEST(RankRun, EndsWhatItHadEnqueuedWhenACallFails) {
     }
 }
 
+// Without events nothing says when it has.
+TEST(RankRun, EndsWhatItHadEnqueuedWhereNothingCanBeRecorded) {
+  const Case all = divided("ring", Collective::all_reduce, 3, 1000);
+  const RankPrograms programs = programs_of(all.parts, Executor::stream);
+  for (const int nth : {1, 2, 3}) {
+    SCOPED_TRACE(nth);
+    RankGroup group(all.machine, all.request.ranks);
+    group.prepare(programs);
+    RankBuffers buffers(group.driver(), all.request);
+    group.driver().fail_from(sim::Call::record, nth);
+
+    EXPECT_THROW(group.enqueue(0, programs, buffers.addresses()), Error);
+
+    EXPECT_EQ(group.told(), 1);
+    group.driver().clear_faults();
+    EXPECT_NO_THROW(group.driver().synchronize(group.stream_of(0)));
+  }
+}
+
 class InTwoStreams : public testing::TestWithParam<std::tuple<Executor, const char*>> {};
 
 // Calls of two programs, in one stream and another one in turn, without anything that puts the

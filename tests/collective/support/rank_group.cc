@@ -54,7 +54,10 @@ RankGroup::RankGroup(const Machine& machine, std::vector<PlaceId> ranks, sim::Op
   on_all([&](int rank) {
     runs_[index(rank)] = std::make_unique<RankRun>(
         driver_, driver_.machine(), settings,
-        RankRun::Group{.ranks = ranks_, .rank = rank, .all_gather = exchanges_[index(rank)]});
+        RankRun::Group{.ranks = ranks_,
+                       .rank = rank,
+                       .all_gather = exchanges_[index(rank)],
+                       .tell = [this](const Error&) { return ++told_ > 0; }});
   });
 }
 

@@ -43,6 +43,8 @@ class RankGroup {
   Seconds synchronize();
   /// How many flags of all ranks are set; nothing may be queued.
   [[nodiscard]] int flags_set() const;
+  /// How often a rank told the others that it had failed.
+  [[nodiscard]] int told() const { return told_; }
   /// What the driver found wrong; once all is given back, leaks included.
   std::vector<std::string> close();
 
@@ -56,6 +58,7 @@ class RankGroup {
   std::vector<StreamHandle> streams_;
   std::vector<AllGather> exchanges_;
   std::vector<std::unique_ptr<RankRun>> runs_;
+  int told_ = 0;
   bool closed_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "communicator/bootstrap/bootstrap.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -176,6 +177,53 @@ TEST_P(EveryBootstrap, StopsWaitingWhenItIsTold) {
     ends[rank].while_waiting([] { fail(ErrorCode::driver, "There is no hope"); });
     test::expect_error(
         ErrorCode::driver, [&] { ends[rank].all_gather("", kLong); }, "no hope");
+  }
+}
+
+TEST_P(EveryBootstrap, TellsAtOnceWhyARankHasGivenUp) {
+  if (std::string(GetParam().name) == "functions") GTEST_SKIP() << "others wait there";
+
+  for (const int gone : {0, 1, 2}) {
+    const Ends ends = GetParam().make(3);
+    expect_no_errors(in_threads(3, [&](int rank) { ends[rank].all_gather("", kLong); }));
+
+    const auto errors = in_threads(3, [&](int rank) {
+      if (rank == gone) ends[rank].give_up("there is no GPU");
+      else ends[rank].all_gather("", kLong);
+    });
+
+    const std::string told = fmt::format("Rank {} has given up (there is no GPU)", gone);
+    for (const int rank : {0, 1, 2})
+      if (rank != gone) EXPECT_THAT(errors[static_cast<std::size_t>(rank)], HasSubstr(told));
+  }
+}
+
+TEST_P(EveryBootstrap, TellsAtOnceThatARankHasLeft) {
+  if (std::string(GetParam().name) == "functions") GTEST_SKIP() << "others wait there";
+
+  for (const int gone : {0, 1, 2}) {
+    Ends ends = GetParam().make(3);
+    expect_no_errors(in_threads(3, [&](int rank) { ends[rank].all_gather("", kLong); }));
+    ends.all[static_cast<std::size_t>(gone)].reset();
+
+    const auto errors = in_threads(3, [&](int rank) {
+      if (rank != gone) ends[rank].all_gather("", kLong);
+    });
+
+    for (const int rank : {0, 1, 2})
+      if (rank != gone)
+        EXPECT_THAT(errors[static_cast<std::size_t>(rank)],
+                    HasSubstr(fmt::format("Rank {} has gone", gone)));
+  }
+}
+
+TEST_P(EveryBootstrap, EndsARoundThatAllRanksMakeThoughOneLeavesAfterIt) {
+  for (int again = 0; again < 20; ++again) {
+    Ends ends = GetParam().make(3);
+    expect_no_errors(in_threads(3, [&](int rank) {
+      ends[rank].all_gather("", kLong);
+      ends.all[static_cast<std::size_t>(rank)].reset();
+    }));
   }
 }
 

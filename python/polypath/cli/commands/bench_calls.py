@@ -11,16 +11,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from polypath import reports
+from polypath import _core, reports
 from polypath.cli.block_copies import OnGpus, Setting, Simulated, measure_blocks
-from polypath.cli.errors import UserError
+from polypath.cli.errors import UnknownPlaceError, UserError
 from polypath.cli.file_loads import measure_loads
 from polypath.cli.output import Document, progress_bar
 from polypath.cli.tables import gain_text, heading, new_table
 from polypath.cli.units import gigabytes, size_text, time_text
+from polypath.cli.weight_copies import ITEM
 
 BLOCKS = 512
 LARGEST = 64 << 30  # bytes of all blocks, or of a file
+OFTEN = 4  # so often all blocks may lie in this computer's memory: both ends, and copies of them
 Places = tuple[str, str]
 
 
@@ -33,7 +35,9 @@ def load_document(places: Places, sizes: list[int], machine: str) -> Document:
             "Leave --machine out where there are GPUs; 'polypath bench h2d' works on simulated "
             "machines.",
         )
-    _check_total(max(sizes), "a file")
+    _check_places(places, "")
+    _check_total(sizes, "a file")
+    _check_elements(sizes)
     gpu = _gpu_of(places[1]) if places[0].startswith("host") else None
     if gpu is None:
         raise UserError(
@@ -49,7 +53,8 @@ def load_document(places: Places, sizes: list[int], machine: str) -> Document:
 def blocks_document(places: Places, sizes: list[int], machine: str, count: int | None) -> Document:
     """Measure copies of blocks between two places."""
     count = BLOCKS if count is None else count
-    _check_total(max(sizes) * count, f"{count} blocks")
+    _check_places(places, machine)
+    _check_total(sizes, f"{count} blocks", count)
     gpu = next((place for place in places if _gpu_of(place) is not None), None)
     if gpu is None:
         raise UserError(
@@ -113,13 +118,39 @@ def _document(operation: str, machine: str, results: list[Document]) -> Document
     }
 
 
-def _check_total(nbytes: int, what: str) -> None:
-    if nbytes > LARGEST:
+def _check_places(places: Places, machine: str) -> None:
+    described = reports.machine(machine)
+    names = [place["name"] for place in described["places"]]
+    for place in places:
+        if place not in (*names, "host"):
+            raise UnknownPlaceError(place, described["name"], names)
+
+
+def _check_total(sizes: list[int], what: str, count: int = 1) -> None:
+    if min(sizes) < 1:
         raise UserError(
-            f"{what} of {size_text(nbytes)} cannot be measured",
-            f"at most {size_text(LARGEST)} are possible",
-            "Ask for less with --sizes.",
+            f"{what} of 0 bytes cannot be measured", "a size is at least 1", "Correct --sizes."
         )
+    largest = max(sizes)
+    remedy = f"Ask for less with --sizes{'' if count == 1 else ' or --pieces'}."
+    together = "" if count == 1 else f"together they have {size_text(largest * count)}, "
+    if largest * count > LARGEST:
+        why = f"{together}at most {size_text(LARGEST)} are possible"
+        raise UserError(f"{what} of {size_text(largest)} cannot be measured", why, remedy)
+    needed, free = largest * count * OFTEN, _core.free_memory()
+    if what != "a file" and needed > free:
+        why = f"with copies to compare they take {size_text(needed)}, {size_text(free)} are free"
+        raise UserError(f"{what} of {size_text(largest)} cannot be measured", why, remedy)
+
+
+def _check_elements(sizes: list[int]) -> None:
+    for size in sizes:
+        if size % ITEM:
+            raise UserError(
+                f"a file of {size_text(size)} cannot be measured",
+                f"it holds elements of {ITEM} bytes",
+                "Correct --sizes.",
+            )
 
 
 def _gpu_of(place: str) -> int | None:
