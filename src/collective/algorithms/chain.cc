@@ -226,7 +226,7 @@ class RankChain {
   }
 
   void send(std::vector<Message> messages) {
-    for (Message& each : messages) each.by = composer_.faster_host(each);
+    for (Message& each : messages) each.where_faster = composer_.tuning().by_hosts;
     composer_.send(std::move(messages));
   }
 

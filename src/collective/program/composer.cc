@@ -13,6 +13,16 @@
 #include "kernels/reduce.h"
 
 namespace polypath::collective {
+namespace {
+
+// The host nearest to where a message goes, if it is faster by way of that; else none.
+PlaceId faster_host(const HopTable& hops, PlaceId from, PlaceId to) {
+  const auto direct = hops.find(from, to);
+  const PlaceId host = hops.machine().nearest_host(to);
+  return direct && faster_by(hops.machine(), *direct, host) ? host : PlaceId{};
+}
+
+}  // namespace
 Composer::Composer(const Machine& machine, const CollectiveRequest& request, const Tuning& tuning,
                    Routes* routes)
     : hops_(machine), request_(request), tuning_(tuning), routes_(routes) {
@@ -72,12 +82,6 @@ void Composer::add(Node node) {
   program_.add(node, after);
 }
 
-// Copies are made by the GPU that they leave, and from the host by the GPU that they go to.
-bool Composer::is_reached(HopId hop, const Slice& to) const {
-  return !tuning_.private_memory || !hop.valid() || program_.buffer(to).is_scratch() ||
-         machine().executing_gpu(hop) == place_of(to);
-}
-
 void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
   auto known = network_paths_.find(hop);
   if (known == network_paths_.end())
@@ -92,7 +96,11 @@ void Composer::add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes) {
 void Composer::add_copy(HopId hop, Slice from, Slice to, Bytes bytes) {
   if (hop.valid() && machine().hop(hop).kind == HopKind::network_staged)
     return add_copy_by_hosts(hop, from, to, bytes);
-  if (!is_reached(hop, to)) {
+  // Copies are made by the GPU that they leave, and from the host by the GPU that they go to.
+  const bool is_closed = tuning_.private_memory && hop.valid() &&
+                         !program_.buffer(to).is_scratch() &&
+                         machine().executing_gpu(hop) != place_of(to);
+  if (is_closed) {
     const Slice arrived = slots_.next(hop, false);
     add_copy(hop, from, arrived, bytes);
     return add_copy({}, arrived, to, bytes);
@@ -151,8 +159,11 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
 
 void Composer::send(std::vector<Message> messages) {
   std::erase_if(messages, [](const Message& message) { return message.bytes.value == 0; });
-  for (const Message& message : messages)
+  for (Message& message : messages) {
+    if (message.where_faster)
+      message.by = faster_host(hops_, place_of(message.from), place_of(message.to));
     if (message.by.valid()) send_by_host(message);
+  }
   std::erase_if(messages, [](const Message& message) { return message.by.valid(); });
   if (messages.empty()) return;
   if (tuning_.several_paths) {
@@ -163,13 +174,6 @@ void Composer::send(std::vector<Message> messages) {
     return split.send(messages, *routes_, tuning_.by_joint_plan);
   }
   for (const Message& message : messages) copy(message.from, message.to, message.bytes);
-}
-
-PlaceId Composer::faster_host(const Message& message) const {
-  if (!tuning_.by_hosts) return {};
-  const auto direct = hops_.find(place_of(message.from), place_of(message.to));
-  const PlaceId host = machine().nearest_host(place_of(message.to));
-  return direct && faster_by(machine(), *direct, host) ? host : PlaceId{};
 }
 
 void Composer::send_by_host(const Message& message) {

@@ -66,9 +66,6 @@ class Composer {
 
   /// Copies of 0 bytes, or of bytes that are there already, are left out of these.
   void copy(Slice from, Slice to, Bytes bytes);
-  /// The host nearest to where a message goes, if the tuning says by hosts and it is faster by way
-  /// of that; else none.
-  [[nodiscard]] PlaceId faster_host(const Message& message) const;
   /// Messages at the same time; their order is that of issue.
   void send(std::vector<Message> messages);
   /// into = into ∘ from, both of one GPU.
@@ -98,7 +95,6 @@ class Composer {
   void add_copy(HopId hop, Slice from, Slice to, Bytes bytes);
   void send_by_host(const Message& message);
   void add_copy_by_hosts(HopId hop, Slice from, Slice to, Bytes bytes);
-  [[nodiscard]] bool is_reached(HopId hop, const Slice& to) const;
 
   HopTable hops_;
   const CollectiveRequest& request_;

@@ -11,6 +11,7 @@ struct Message {
   Slice to;
   Bytes bytes;
   PlaceId by = {};  ///< the host by way of which it goes; invalid: as the composer is told
+  bool where_faster = false;  ///< by the host nearest to where it goes, if that is faster
 };
 
 }  // namespace polypath::collective

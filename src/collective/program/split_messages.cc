@@ -60,8 +60,8 @@ void SplitMessages::send(std::span<const Message> messages, Routes& routes, bool
 
 // The remaining copies go into `second`.
 void SplitMessages::send_chunk(const Way& way, int chunk, std::vector<SecondCopy>& second) {
-  const auto& [from, to, bytes, by] = way.message;
-  const Part part = part_of({{}, bytes}, chunk, way.chunks, 1_B);
+  const Slice &from = way.message.from, &to = way.message.to;
+  const Part part = part_of({{}, way.message.bytes}, chunk, way.chunks, 1_B);
   if (part.bytes.value == 0) return;
   const Slice source{from.buffer, from.offset + part.offset};
   const Slice target{to.buffer, to.offset + part.offset};

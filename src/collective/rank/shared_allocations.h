@@ -13,14 +13,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <utility>
-#include <vector>
 
+#include "collective/rank/imported_allocations.h"
+#include "collective/rank/own_allocations.h"
 #include "communicator/node/handle_board.h"
 #include "communicator/watcher.h"
 #include "core/brief_mutex.h"
@@ -64,64 +62,20 @@ class SharedAllocations {
   void note_use(std::function<bool()> is_idle, const std::function<bool()>& is_done = {});
 
  private:
-  static constexpr int kUsesBefore = 2;    ///< until an allocation is worth it
-  static constexpr int kUsesPrivate = 64;  ///< until the driver is asked again
-  static constexpr std::size_t kMostOwn = 256;
-
-  using Place = std::pair<Address, Bytes>;  ///< where it begins, and its size
-
-  /// An allocation of this rank's.
-  struct Own {
-    std::vector<MemoryPart> parts = {};
-    int uses = 0;
-    std::size_t looked_at = 0;  ///< of the parts, in turn
-    std::optional<int> notice = {};
-    /// For good: it cannot be shared, too many others are, or another rank could not import it.
-    bool is_private = false;
-  };
-  using Allocations = std::map<Place, Own>;
-  /// One of another rank's.
-  struct Import {
-    Address address;
-    bool may_wait = true;                  ///< its release, for whatever is queued
-    std::function<bool()> is_unused = {};  ///< none: it is when all work has ended
-  };
-  using Source = std::pair<int, int>;  ///< a rank, and a number on its board
-
-  [[nodiscard]] Allocations::iterator find_own(Address address, Bytes bytes);
-  [[nodiscard]] Allocations::iterator look_up(Address address, Bytes bytes);
-  [[nodiscard]] Own describe(Address address, Bytes bytes);
-  [[nodiscard]] bool is_current(const Own& own, Address address, Bytes bytes);
-  Allocations::iterator add(Own own);
-  void open(Own& own);
-  void forget(Allocations::iterator own);
   class Looker;
 
   void watch();
-  [[nodiscard]] bool look_while_idle();
+  void look_while_idle();
   [[nodiscard]] bool take_back_freed_own();
-  void forget_freed();
-  void hear_news();
-  void take(const HandleBoard::Update& news);
-  [[nodiscard]] bool may_release(const HandleBoard::Update& news) const;
-  void release(const HandleBoard::Update& news);
-  void release_gone();
 
-  Driver& driver_;
-  PlaceId gpu_;
   HandleBoard handles_;
+  OwnAllocations own_;
+  ImportedAllocations others_;
   BriefMutex mutex_;
-  Allocations own_;
-  std::vector<int> taken_back_;  ///< their notices
-  Place looked_at_;              ///< of own_, the last one in turn
-  std::map<Source, Import> imported_;
-  std::vector<Source> found_;             ///< since the last use was noted
-  std::deque<HandleBoard::Update> news_;  ///< of memory that is not imported yet
-  std::deque<HandleBoard::Update> gone_;  ///< and not yet released
-  std::function<bool()> is_idle_;
   std::chrono::steady_clock::time_point last_call_ = {};
   std::shared_ptr<Watcher> watcher_;  ///< once something is open
   std::shared_ptr<Looker> looker_;
+  int generation_;
 };
 
 }  // namespace polypath::collective

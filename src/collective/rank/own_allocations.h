@@ -1,0 +1,75 @@
+#pragma once
+// The callers' allocations of one rank, as it opens them to the other ranks of its node. Internal
+// to shared_allocations.h, which says what that is for.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "communicator/node/handle_board.h"
+#include "driver/driver.h"
+
+namespace polypath::collective {
+
+/// Not thread-safe.
+class OwnAllocations {
+ public:
+  /// `gpu` is this rank's; `handles` outlive it.
+  OwnAllocations(Driver& driver, PlaceId gpu, HandleBoard& handles)
+      : driver_(driver), gpu_(gpu), handles_(handles) {}
+
+  /// As SharedAllocations has it.
+  std::optional<std::uint64_t> encode(Address address, Bytes bytes, bool at_once, bool& waits);
+  /// Takes one allocation back if it was freed: another one at each call.
+  void look_at_one();
+  /// Takes back all that were freed.
+  void forget_freed();
+  /// Takes all of them back.
+  void close();
+
+  /// True if some are open to the others.
+  [[nodiscard]] bool any_open() const;
+  /// True if the others have released what was taken back.
+  [[nodiscard]] bool are_released();
+
+ private:
+  static constexpr int kUsesBefore = 2;    ///< until an allocation is worth it
+  static constexpr int kUsesPrivate = 64;  ///< until the driver is asked again
+  static constexpr std::size_t kMost = 256;
+
+  using Place = std::pair<Address, Bytes>;  ///< where it begins, and its size
+
+  struct Own {
+    std::vector<MemoryPart> parts = {};
+    int uses = 0;
+    std::size_t looked_at = 0;  ///< of the parts, in turn
+    std::optional<int> notice = {};
+    /// For good: it cannot be shared, too many others are, or another rank could not import it.
+    bool is_private = false;
+  };
+  using Allocations = std::map<Place, Own>;
+
+  [[nodiscard]] Allocations::iterator find(Address address, Bytes bytes);
+  [[nodiscard]] Allocations::iterator look_up(Address address, Bytes bytes);
+  [[nodiscard]] Own describe(Address address, Bytes bytes);
+  [[nodiscard]] bool is_current(const Own& own, Address address, Bytes bytes);
+  Allocations::iterator add(Own own);
+  void open(Own& own);
+  void forget(Allocations::iterator own);
+
+  Driver& driver_;
+  PlaceId gpu_;
+  HandleBoard& handles_;
+  Allocations own_;
+  std::vector<int> taken_back_;  ///< their notices
+  Place looked_at_;              ///< of own_, the last one in turn
+};
+
+/// The offset of an address in its allocation, and that one's number on the handle board, in the
+/// word that encode() returns; it is 0 without memory.
+constexpr int notice_of(std::uint64_t word) { return static_cast<int>(word >> 56) - 1; }
+constexpr Bytes offset_of(std::uint64_t word) { return {word & ((std::uint64_t{1} << 56) - 1)}; }
+
+}  // namespace polypath::collective
