@@ -147,7 +147,7 @@ def _check_elements(sizes: list[int]) -> None:
     for size in sizes:
         if size % ITEM:
             raise UserError(
-                f"a file of {size_text(size)} cannot be measured",
+                f"a file of {size} B cannot be measured",
                 f"it holds elements of {ITEM} bytes",
                 "Correct --sizes.",
             )
