@@ -127,7 +127,7 @@ class Communicator {
 
 /// What `work` returns. Its error is then one of all ranks of the node.
 template <class Work>
-auto or_abort(Communicator& communicator, Work work) {
+auto or_abort(Communicator& communicator, const Work& work) {
   try {
     return work();
   } catch (const std::exception& error) {

@@ -11,11 +11,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -108,11 +108,15 @@ std::shared_ptr<Segment> Segment::of_file(int file) {
   SegmentName name;
   name.process = getpid(), name.file = file;
   struct stat status {};
-  const std::string text = name_of_file(file);
-  const bool is_segment = std::sscanf(text.c_str(), "/memfd:standin-%16" SCNx64 "-%" SCNu64,
-                                      &name.process_nonce, &name.serial) == 2;
-  if (!is_segment || fstat(file, &status) != 0) return nullptr;
+  if (fstat(file, &status) != 0) return nullptr;
   name.size = static_cast<std::uint64_t>(status.st_size);
+  constexpr std::string_view kBefore = "/memfd:standin-";
+  const std::string text = name_of_file(file);
+  if (!text.starts_with(kBefore)) return nullptr;
+  const char* const nonce = text.c_str() + kBefore.size();
+  const auto after = std::from_chars(nonce, text.c_str() + text.size(), name.process_nonce, 16);
+  std::from_chars(after.ptr + 1, text.c_str() + text.size(), name.serial);
+  if (!is_the_segment(file, name)) return nullptr;
   return open_once(name, [&] { return fcntl(file, F_DUPFD_CLOEXEC, 0); });
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "machine/load_machine.h"
+#include "support/errors.h"
 #include "support/rig.h"
 #include "support/sanitizers.h"
 

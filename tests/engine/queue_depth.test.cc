@@ -54,12 +54,12 @@ TEST_F(Depth, CountsWhatTheDriverCannotSayTheEndOfAsQueued) {
 }
 
 TEST_F(Depth, HasRoomForMoreThanThereIsWhereNothingIsQueued) {
-  EXPECT_TRUE(depth_.fits(10 * kMost));
+  EXPECT_TRUE(depth_.fits(std::size_t{10} * kMost));
 
   const HeldStream held(rig_.driver(), stream_, gpu_);
   add(8);
 
-  EXPECT_FALSE(depth_.fits(10 * kMost));
+  EXPECT_FALSE(depth_.fits(std::size_t{10} * kMost));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void MappedRun::map(const std::vector<MemoryReference>& memories) {
   }
 }
 
-void MappedRun::give_back() {
+void MappedRun::give_back() const {
   if (mapped_.value > 0) functions().memory_unmap(base_, mapped_.value);
   functions().address_free(base_, size_.value);
 }

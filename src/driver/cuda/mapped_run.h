@@ -42,7 +42,7 @@ class MappedRun {
 
  private:
   void map(const std::vector<MemoryReference>& memories);
-  void give_back();
+  void give_back() const;
 
   Bytes size_;
   Bytes mapped_;  ///< from the beginning

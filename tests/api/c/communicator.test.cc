@@ -53,7 +53,9 @@ struct Rank {
   float* input;
   float* output;
 
-  [[nodiscard]] float given(size_t i) const { return static_cast<float>(rank * 10 + i % 7); }
+  [[nodiscard]] float given(size_t i) const {
+    return static_cast<float>(size_t{10} * static_cast<size_t>(rank) + i % 7);
+  }
 };
 
 class CCollectives : public testing::Test {

@@ -65,7 +65,7 @@ Ends by_ipv6_address(int ranks) {
 }
 
 // What MPI would give: functions over another bootstrap.
-BootstrapFunctions functions_over(std::shared_ptr<Bootstrap> inner) {
+BootstrapFunctions functions_over(const std::shared_ptr<Bootstrap>& inner) {
   return {.all_gather = [=](const Blob& mine,
                             Seconds timeout) { return inner->all_gather(mine, timeout); },
           .split =
