@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_runner import assert_refused, polypath
-from polypath.cli.errors import did_you_mean, with_suggestion
+from polypath.cli.suggestions import did_you_mean, with_suggestion
 
 PLAN = ("plan", "gpu0", "gpu1", "1M")
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any, Callable, TypeVar
 
-from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.errors import UserError
+from polypath.cli.suggestions import did_you_mean
 
 EXECUTORS = ("auto", "native", "stream", "graph")
 ISSUERS = ("one-thread", "threads", "processes")

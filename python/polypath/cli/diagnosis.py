@@ -13,9 +13,9 @@ import polypath
 from polypath import Error, _core, reports
 from polypath.cli.caches import seen_pairs
 from polypath.cli.contact import address_of_bug_reports
-from polypath.cli.errors import with_suggestion
 from polypath.cli.output import Document
 from polypath.cli.stand_in import stand_in_file
+from polypath.cli.suggestions import with_suggestion
 from polypath.cli.units import bandwidth_text, factor_text, size_text, time_text
 from polypath.install import preload_library, ucx_plugin_dir
 

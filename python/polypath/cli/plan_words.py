@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Union
 
 from polypath import _core
-from polypath.cli.errors import UserError, did_you_mean, meant_place
+from polypath.cli.errors import UserError
 from polypath.cli.sizes import parse_size
+from polypath.cli.suggestions import did_you_mean, meant_place
 
 FORMS = "it is SRC DST SIZE, SRC:DST:SIZE..., PATTERN SIZE or COLLECTIVE SIZE"
 

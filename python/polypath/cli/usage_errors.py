@@ -8,7 +8,7 @@ from typing import Any
 from polypath import reports
 from polypath.cli.command_line import typed_words
 from polypath.cli.commands import NAMES
-from polypath.cli.errors import did_you_mean
+from polypath.cli.suggestions import did_you_mean
 
 Parts = tuple[str, str, str]  # problem, why, and a suggestion or nothing
 

@@ -24,7 +24,7 @@ from polypath.cli.collective_options import (
 from polypath.cli.collective_tables import show_collective_bench
 from polypath.cli.command_line import add_command
 from polypath.cli.declared import Argument
-from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.errors import UserError
 from polypath.cli.jacobi_options import SIZES as SIZES_OF_HALOS
 from polypath.cli.jacobi_options import (
     IterationsOption,
@@ -69,6 +69,7 @@ from polypath.cli.provenance import scatter_text
 from polypath.cli.results import Results
 from polypath.cli.sizes import parse_sizes
 from polypath.cli.statuses import RUN_ERROR
+from polypath.cli.suggestions import did_you_mean
 from polypath.cli.tables import WIDE, bench_table, heading, latency_table, shares_text
 from polypath.cli.units import PATTERNS, lanes_text, size_text
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from polypath import install
-from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.errors import UserError
 from polypath.cli.sizes import parse_sizes
+from polypath.cli.suggestions import did_you_mean
 
 # The operations, each with whether it sends windows of messages.
 OPERATIONS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Callable
 
-from polypath.cli.errors import UserError, did_you_mean
+from polypath.cli.errors import UserError
 from polypath.cli.papers import (
     collectives,
     graph_phases,
@@ -17,6 +17,7 @@ from polypath.cli.papers import (
     windows,
 )
 from polypath.cli.papers.findings import Bench, Outcome
+from polypath.cli.suggestions import did_you_mean
 
 
 @dataclass(frozen=True)
