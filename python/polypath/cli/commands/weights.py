@@ -13,10 +13,11 @@ from polypath import parse_bytes
 from polypath.cli.arguments import pair
 from polypath.cli.commands.bench import check_verified
 from polypath.cli.declared import Option
-from polypath.cli.errors import UserError, meant_place
+from polypath.cli.errors import UserError
 from polypath.cli.options import CsvOption, JsonOption, OptionalDestination, OptionalSource
 from polypath.cli.output import Document, progress_bar
 from polypath.cli.results import Results
+from polypath.cli.suggestions import meant_place
 from polypath.cli.tables import gain_text, heading, new_table
 from polypath.cli.units import gigabytes, size_text, time_text
 from polypath.cli.weight_copies import measure_weights
