@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "core/error.h"

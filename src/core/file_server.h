@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <thread>
 #include <vector>
 

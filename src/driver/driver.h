@@ -310,7 +310,8 @@ class Driver {
   [[nodiscard]] virtual Address import_memory(const ExportedMemory& memory, PlaceId gpu);
   /// Gives back what import_memory returned, once nothing queued uses it.
   virtual void release_import(Address address);
-  /// True if that may wait for what is queued, whatever it uses.
+  /// True if release_import() may block until queued work is done, also work that does not use the
+  /// memory.
   [[nodiscard]] virtual bool release_may_wait(Address address) {
     (void)address;
     return true;

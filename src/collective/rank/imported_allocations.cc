@@ -51,8 +51,7 @@ bool ImportedAllocations::may_release(const HandleBoard::Update& news) const {
   const auto found = imported_.find({news.from, news.number});
   if (found == imported_.end()) return true;
   const Import& import = found->second;
-  const auto& is_unused = import.may_wait || !import.is_unused ? is_idle_ : import.is_unused;
-  return !is_unused || is_unused();
+  return import.may_wait || !import.is_unused ? is_idle() : import.is_unused();
 }
 
 void ImportedAllocations::release(const HandleBoard::Update& news) {

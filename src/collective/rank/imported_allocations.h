@@ -37,6 +37,8 @@ class ImportedAllocations {
   [[nodiscard]] std::optional<Address> find(int rank, std::uint64_t word);
   void note_use(std::function<bool()> is_idle, const std::function<bool()>& is_done);
 
+  /// True if all work has ended that was noted.
+  [[nodiscard]] bool is_idle() const { return !is_idle_ || is_idle_(); }
   [[nodiscard]] bool empty() const { return imported_.empty(); }
   /// True between find() and note_use().
   [[nodiscard]] bool in_call() const { return !found_.empty(); }
@@ -44,7 +46,7 @@ class ImportedAllocations {
  private:
   struct Import {
     Address address;
-    bool may_wait = true;                  ///< its release, for whatever is queued
+    bool may_wait = true;                  ///< releasing it may block until all queued work is done
     std::function<bool()> is_unused = {};  ///< none: it is when all work has ended
   };
   using Source = std::pair<int, int>;  ///< a rank, and a number on its board

@@ -41,7 +41,12 @@ MessagePair::MessagePair(Driver& driver, const MessageSegment& segment, const En
       allocations_(driver, ends.gpu, segment.handles(ends.peer)),
       sent_{segment.sent_to(ends.peer)},
       received_{segment.received_from(ends.peer)} {
-  allocations_.note_use(work_.is_idle);
+  note_use();
+}
+
+// A message that is decided and not enqueued yet is work as well.
+void MessagePair::note_use() {
+  allocations_.note_use([this] { return not_launched_ == 0 && work_.is_idle(); });
 }
 
 // A flag is signalled for one message after the other. Those of one group run at the same time. The
@@ -71,6 +76,7 @@ std::optional<MessageTask> MessagePair::decide(const PairMessage& message) {
                      decision.other.bytes),
          "Give the same count and type at both ranks.");
   own.launches[++own.made % kMessageFlags] = kNotLaunched;
+  ++not_launched_;
   return task_of(message, decision, own.made);
 }
 
@@ -103,7 +109,8 @@ void MessagePair::copy_by_this_end(MessageTask& task, const PairMessage& message
 }
 
 void MessagePair::note_launched(const MessageTask& task, std::uint64_t launch) {
-  if (task.copies) allocations_.note_use(work_.is_idle);
+  --not_launched_;
+  if (task.copies) note_use();
   lane(task.direction).launches[task.value % kMessageFlags] = launch;
 }
 

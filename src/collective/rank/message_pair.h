@@ -2,6 +2,7 @@
 // One rank's end of all messages to and from one other rank.
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -99,6 +100,7 @@ class MessagePair {
   [[nodiscard]] const Lane& lane(Direction direction) const {
     return direction == Direction::sent ? sent_ : received_;
   }
+  void note_use();
   [[nodiscard]] MessageTask task_of(const PairMessage& message,
                                     const MessageRing::Decision& decision, std::uint64_t made);
   void copy_by_this_end(MessageTask& task, const PairMessage& message, std::uint64_t word);
@@ -107,6 +109,7 @@ class MessagePair {
   Work work_;
   SharedAllocations allocations_;
   Lane sent_, received_;
+  std::atomic<int> not_launched_ = 0;  ///< decided messages that are not enqueued yet
 };
 
 }  // namespace polypath::collective

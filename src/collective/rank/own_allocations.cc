@@ -1,16 +1,12 @@
 #include "collective/rank/own_allocations.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 
 namespace polypath::collective {
 namespace {
-
-constexpr int kOffsetBits = 56;
-constexpr std::uint64_t word(int notice, Bytes offset) {
-  return (static_cast<std::uint64_t>(notice) + 1) << kOffsetBits | offset.value;
-}
 
 constexpr Bytes kNoEnd{std::uint64_t{1} << kOffsetBits};  // sizes are smaller
 
@@ -33,11 +29,19 @@ OwnAllocations::Allocations::iterator OwnAllocations::find(Address address, Byte
 }
 
 void OwnAllocations::forget(Allocations::iterator own) {
-  if (own->second.notice) {
-    handles_.take_back(*own->second.notice);
-    taken_back_.push_back(*own->second.notice);
-  }
+  const Own& forgotten = own->second;
+  if (forgotten.notice && forgotten.parts.size() > 1) retired_.push_back(*forgotten.notice);
+  else if (forgotten.notice) take_back(*forgotten.notice);
   own_.erase(own);
+}
+
+void OwnAllocations::take_back(int notice) {
+  handles_.take_back(notice);
+  taken_back_.push_back(notice);
+}
+
+void OwnAllocations::take_back_retired() {
+  for (const int notice : std::exchange(retired_, {})) take_back(notice);
 }
 
 // Whether those of its parts that lie in a range are what they were.
@@ -112,7 +116,7 @@ std::optional<std::uint64_t> OwnAllocations::encode(Address address, Bytes bytes
     waits = waits || !own.is_private;
     return std::nullopt;
   }
-  return word(*own.notice, Bytes{address.value - place.first.value});
+  return word_of(*own.notice, Bytes{address.value - place.first.value});
 }
 
 // One part at each call: the other ranks release freed memory. Of memory that they do not know
@@ -129,6 +133,7 @@ void OwnAllocations::look_at_one() {
 
 void OwnAllocations::close() {
   while (!own_.empty()) forget(own_.begin());
+  take_back_retired();
 }
 
 void OwnAllocations::forget_freed() {
@@ -146,7 +151,7 @@ bool OwnAllocations::any_open() const {
 
 bool OwnAllocations::are_released() {
   std::erase_if(taken_back_, [&](int notice) { return handles_.is_answered(notice); });
-  return taken_back_.empty();
+  return taken_back_.empty() && retired_.empty();
 }
 
 }  // namespace polypath::collective

@@ -24,8 +24,11 @@ class OwnAllocations {
   std::optional<std::uint64_t> encode(Address address, Bytes bytes, bool at_once, bool& waits);
   /// Takes one allocation back if it was freed: another one at each call.
   void look_at_one();
-  /// Takes back all that were freed.
+  /// Takes back all that were freed, but for those of which only a part was: others may still use
+  /// the rest for calls that this rank has made.
   void forget_freed();
+  /// Takes these back as well. No call of this rank uses them.
+  void take_back_retired();
   /// Takes all of them back.
   void close();
 
@@ -58,18 +61,26 @@ class OwnAllocations {
   Allocations::iterator add(Own own);
   void open(Own& own);
   void forget(Allocations::iterator own);
+  void take_back(int notice);
 
   Driver& driver_;
   PlaceId gpu_;
   HandleBoard& handles_;
   Allocations own_;
-  std::vector<int> taken_back_;  ///< their notices
+  std::vector<int> retired_;     ///< notices of allocations of which a part was freed
+  std::vector<int> taken_back_;  ///< notices
   Place looked_at_;              ///< of own_, the last one in turn
 };
 
-/// The offset of an address in its allocation, and that one's number on the handle board, in the
-/// word that encode() returns; it is 0 without memory.
-constexpr int notice_of(std::uint64_t word) { return static_cast<int>(word >> 56) - 1; }
-constexpr Bytes offset_of(std::uint64_t word) { return {word & ((std::uint64_t{1} << 56) - 1)}; }
+/// The word that encode() returns: an allocation's number on the handle board, and the offset of an
+/// address in it; 0 without memory.
+inline constexpr int kOffsetBits = 56;
+constexpr std::uint64_t word_of(int notice, Bytes offset) {
+  return (static_cast<std::uint64_t>(notice) + 1) << kOffsetBits | offset.value;
+}
+constexpr int notice_of(std::uint64_t word) { return static_cast<int>(word >> kOffsetBits) - 1; }
+constexpr Bytes offset_of(std::uint64_t word) {
+  return {word & ((std::uint64_t{1} << kOffsetBits) - 1)};
+}
 
 }  // namespace polypath::collective

@@ -82,6 +82,7 @@ void SharedAllocations::look_while_idle() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || others_.in_call() || Clock::now() - last_call_ < kIdleFor) return;
   own_.forget_freed();
+  if (others_.is_idle()) own_.take_back_retired();
   others_.hear_news();
   others_.release_gone();
 }
@@ -100,6 +101,7 @@ std::optional<std::uint64_t> SharedAllocations::encode(Address address, Bytes by
 void SharedAllocations::look_at_one() {
   const std::scoped_lock lock(mutex_);
   own_.look_at_one();
+  if (others_.is_idle()) own_.take_back_retired();
 }
 
 void SharedAllocations::close() {
@@ -107,9 +109,11 @@ void SharedAllocations::close() {
   own_.close();
 }
 
+// Another thread may be in a call, and other ranks have been offered its memory.
 bool SharedAllocations::take_back_freed_own() {
   const std::scoped_lock lock(mutex_);
   own_.forget_freed();
+  if (Clock::now() - last_call_ >= kIdleFor && others_.is_idle()) own_.take_back_retired();
   return !own_.are_released();
 }
 

@@ -23,6 +23,14 @@ std::optional<MemoryReference> reference_to(const MemoryPart& part) {
   return reference;
 }
 
+// True if other memory is mapped by now where a part of it was.
+bool is_replaced(const std::vector<MemoryPart>& before, const std::vector<MemoryPart>& now) {
+  return std::ranges::any_of(before, [&](const MemoryPart& old) {
+    return std::ranges::any_of(
+        now, [&](const MemoryPart& part) { return part.base == old.base && part.id != old.id; });
+  });
+}
+
 Descriptor file_of(const MemoryReference& memory) {
   int file = -1;
   const Result result = functions().memory_export(&file, memory.handle(), kFileHandles, 0);
@@ -40,6 +48,7 @@ MappingOffer MappingExports::offer(const std::vector<MemoryPart>& parts, Context
   const std::scoped_lock lock(mutex_);
   if (!server_)
     server_ = std::make_unique<FileServer>([this](std::uint64_t number) { return files(number); });
+  std::erase_if(offers_, [&](const auto& each) { return is_replaced(each.second.parts, parts); });
   const auto known =
       std::ranges::find_if(offers_, [&](const auto& each) { return each.second.parts == parts; });
   if (known != offers_.end()) return {server_->name(), known->first};

@@ -113,7 +113,7 @@ TEST(CollectiveChoice, IsThroughTheHostWithoutPeerAccess) {
 }
 
 // Eight GPUs behind two PCIe switches, whose uplinks are as wide as a GPU's link. Each sends to two
-// others along the chain and gets from two: in turn nobody is sent to by both at once.
+// others along the chain and gets from two; in turn no rank receives from both at once.
 Machine two_switches() {
   Machine machine;
   machine.name = "switches";

@@ -171,6 +171,50 @@ class TwoRanks : public testing::Test {
   std::vector<std::unique_ptr<PeerRegistration>> ends_;
 };
 
+/// Memory in two parts, of which the second can become another one.
+class MemoryInParts final : public ForwardingDriver {
+ public:
+  using ForwardingDriver::ForwardingDriver;
+  std::uint64_t memory_id(Address address) override { return address < begin + kPart ? 1 : second; }
+  std::vector<MemoryPart> shareable_parts(Address, Bytes) override {
+    return {{begin, kPart, 1}, {begin + kPart, kPart, second}};
+  }
+
+  static constexpr Bytes kPart{1_MiB};
+  Address begin;
+  std::uint64_t second = 2;
+};
+
+// The program frees the second part while a call is queued that it has made with the first one.
+TEST(SharedAllocations, StayOpenForCallsThatWereMadeWithAnotherPart) {
+  sim::SimDriver simulated(load_machine("h200x4"));
+  MemoryInParts driver(simulated);
+  const auto gpus = first_gpus(simulated.machine(), 2);
+  driver.begin = driver.allocate(gpus[0], MemoryInParts::kPart * 2);
+  OpenEnds shared;
+  bool is_idle = true, waits = false;
+  SharedAllocations own(driver, gpus[0], shared.notices_of(0));
+  SharedAllocations other(driver, gpus[1], shared.notices_of(1));
+  for (SharedAllocations* const each : {&own, &other}) each->note_use([&] { return is_idle; });
+  (void)own.encode(driver.begin, 1_MiB, true, waits);
+  other.take_in(false);
+  const auto word = own.encode(driver.begin, 1_MiB, true, waits);
+  ASSERT_TRUE(word);
+
+  is_idle = false;
+  driver.second = 3;
+  for (int i = 0; i < 4; ++i) own.look_at_one();
+  is_idle = true;  // the other rank's: it comes late to the call
+  other.take_in(false);
+  EXPECT_EQ(other.find(0, *word), driver.begin);
+
+  own.look_at_one();
+  other.note_use([] { return true; });
+  other.take_in(false);
+  EXPECT_FALSE(other.find(0, *word));
+  driver.free(driver.begin);
+}
+
 // A second after the last call a thread looks.
 TEST_F(TwoRanks, ReleaseFreedMemoryWithoutAnotherCall) {
   call_until_open();
