@@ -22,7 +22,7 @@ CallClass class_of(const Call& call) {
 
 double Choices::gain(const CallClass& of, Bytes message) const {
   const auto found = samples_.find(of);
-  if (found == samples_.end() || found->second.empty()) return 0;
+  if (message > longest_ || found == samples_.end() || found->second.empty()) return 0;
   const std::vector<Sample>& all = found->second;
   const auto above =
       std::ranges::find_if(all, [&](const Sample& sample) { return sample.message >= message; });

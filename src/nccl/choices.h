@@ -3,9 +3,11 @@
 // side.
 //
 // For each kind of call there are samples, a time of both at each of some sizes. Between two of
-// them the smaller ratio counts, beyond the last it stays. Calls that were never measured are
-// NCCL's.
+// them the smaller ratio counts, beyond the last it stays, up to the longest call that the samples
+// speak of. Calls that were never measured are NCCL's.
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -36,11 +38,15 @@ class Choices {
   /// graph (results/h200x2/nccl.json).
   static constexpr double kLeastGain = 1.05, kLeastGainOfShort = 1;
   static constexpr Bytes kShort = 256_KiB;
+  static constexpr Bytes kAnyLength{std::numeric_limits<std::uint64_t>::max()};
   /// Of sends, shorter ones are never measured.
   static constexpr Bytes kLeastMessage = 1_MiB;
 
   /// Samples come in the order of their sizes.
   void add(const CallClass& of, const Sample& sample) { samples_[of].push_back(sample); }
+  /// Longer calls are NCCL's, because there was no memory to measure them.
+  void end_at(Bytes longest) { longest_ = longest; }
+  [[nodiscard]] Bytes longest() const { return longest_; }
   /// How much faster ours is; 0 for a call that was never measured.
   [[nodiscard]] double gain(const CallClass& of, Bytes message) const;
   [[nodiscard]] bool is_ours(const CallClass& of, Bytes message) const {
@@ -50,6 +56,7 @@ class Choices {
 
  private:
   std::map<CallClass, std::vector<Sample>> samples_;
+  Bytes longest_ = kAnyLength;
 };
 
 }  // namespace polypath::nccl

@@ -8,7 +8,7 @@
 
 namespace polypath::nccl {
 
-/// Schema polypath.nccl-choices/1. `circumstances` describe the measurement for people.
+/// Schema polypath.nccl-choices/2. `circumstances` describe the measurement for people.
 std::string choices_to_json(const Choices& choices, const std::string& circumstances = {});
 /// Error (communicator) for any other text.
 Choices parse_choices(const std::string& text, const std::string& origin);

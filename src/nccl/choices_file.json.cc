@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kChoicesSchema = "polypath.nccl-choices/1";
+constexpr const char* kChoicesSchema = "polypath.nccl-choices/2";
 constexpr std::size_t kMostSamples = 4096;
 constexpr std::size_t kLongestText = 1 << 20;
 
@@ -48,6 +48,7 @@ std::string choices_to_json(const Choices& choices, const std::string& circumsta
                          {"seconds", sample.ours.value}});
   return json_text({{"schema", kChoicesSchema},
                     {"circumstances", circumstances},
+                    {"longest_bytes", choices.longest().value},
                     {"samples", std::move(samples)}}) +
          "\n";
 }
@@ -59,6 +60,7 @@ Choices parse_choices(const std::string& text, const std::string& origin) {
     document.root().at("schema").reject("is another one",
                                         "it has to be " + std::string(kChoicesSchema));
   Choices choices;
+  choices.end_at(Bytes{document.root().at("longest_bytes").count(1)});
   for (const JsonField& sample : document.root().at("samples").elements(kMostSamples))
     choices.add({operation_of(sample.at("operation")), sample.at("float32_sum").flag()},
                 {Bytes{sample.at("bytes").count(1)}, time_of(sample.at("nccl_seconds")),

@@ -16,7 +16,7 @@
 namespace polypath::nccl {
 namespace {
 
-constexpr int kChoicesRevision = 3;  // one more with each change of what is measured
+constexpr int kChoicesRevision = 4;  // one more with each change of what is measured
 
 // Variables that tell NCCL how to work.
 std::vector<std::string> nccl_variables() {
@@ -28,6 +28,11 @@ std::vector<std::string> nccl_variables() {
   }
   std::ranges::sort(found);
   return found;
+}
+
+// What was measured with little memory is not for programs that have more.
+bool keeps(Member& member, const Choices& choices) {
+  return member.around().keeps_choices && choices.longest() == Choices::kAnyLength;
 }
 
 }  // namespace
@@ -47,7 +52,7 @@ Choices KnownChoices::for_member(Comm comm, Member& member) {
   const Blob said = member.all_gather(known ? choices_to_json(*known) : std::string()).front();
   Choices choices =
       said.empty() ? measure(real_, comm, member, most_) : parse_choices(said, "rank 0");
-  if (said.empty() && member.rank() == 0 && member.around().keeps_choices) file.write(choices);
+  if (said.empty() && member.rank() == 0 && keeps(member, choices)) file.write(choices);
   const std::unique_lock lock(mutex_);
   return measured_[around] = choices;
 }
@@ -64,12 +69,12 @@ std::string KnownChoices::circumstances(const std::vector<int>& gpus, Member& me
   int version = 0;
   if (real_.GetVersion != nullptr) (void)real_.GetVersion(&version);
   return fmt::format(
-      "Polypath {}, choices {}, {}, messages {}, NCCL {}, {} {:016x}, GPUs {}, multiprocessors {}, "
-      "{}",
-      POLYPATH_VERSION_TEXT, kChoicesRevision, member.shape(), member.messages() != nullptr,
-      version, around.machine.name, Hash().add(machine_to_json(around.machine)).value(),
-      fmt::join(gpus, " "), around.settings.collective_multiprocessors,
-      fmt::join(nccl_variables(), " "));
+      "Polypath {}, choices {} up to {}, {}, messages {}, NCCL {}, {} {:016x}, GPUs {}, "
+      "multiprocessors {}, {}",
+      POLYPATH_VERSION_TEXT, kChoicesRevision, most_.value, member.shape(),
+      member.messages() != nullptr, version, around.machine.name,
+      Hash().add(machine_to_json(around.machine)).value(), fmt::join(gpus, " "),
+      around.settings.collective_multiprocessors, fmt::join(nccl_variables(), " "));
 }
 
 }  // namespace polypath::nccl

@@ -26,6 +26,9 @@ constexpr Bytes kFew = 1_MiB;
 constexpr int kShortCalls = 10, kLongCalls = 3;
 constexpr Bytes kLongest = 128_MiB;  // beyond it two rounds of one call, and none before
 constexpr int kLongestRounds = 2;
+// Calls beyond `kFew` are timed size by size, until a size's rounds take so long: that is as long
+// as the start may wait, and longer calls would say the same of the links.
+constexpr Seconds kLongEnough {20e-3};
 
 // One way between two ranks each, and from every rank to every other one.
 constexpr std::array kBytesOfMessages = {1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB};
@@ -54,8 +57,8 @@ struct Timed {
   bool is_whole = true;  ///< all calls of ours were made by us
 };
 
-/// One rank's part of the trial. All is enqueued before anything is waited for: so the GPU, and not
-/// the calling thread, says what calls take.
+/// One rank's part of the trial. The rounds of a size are enqueued before they are waited for: so
+/// the GPU, and not the calling thread, says what calls take.
 class Trial {
  public:
   Trial(const Functions& real, Comm comm, Member& member)
@@ -73,16 +76,12 @@ class Trial {
   }
 
   Choices run(Bytes most) {
-    std::vector<Timed> all;
-    const Bytes limit = allocate(most);
-    for (const Kind& kind : kKinds) {
-      if (!is_there(kind.operation)) continue;
-      for (const Bytes message : kMessages)
-        if (message <= limit) all.push_back(enqueue(kind, message));
-    }
-    (void)synchronize();
+    const Bytes wanted = std::min(most, kMessages.back()), limit = allocate(wanted);
     Choices choices;
-    for (const Timed& timed : all) choices.add(timed.of, sample_of(timed));
+    if (limit < wanted) choices.end_at(limit);
+    add_short(choices, limit);
+    for (const Kind& kind : kKinds)
+      if (is_there(kind.operation)) add_long(choices, kind, limit);
     if (member_.messages() != nullptr && real_.Send != nullptr && real_.Recv != nullptr)
       add_messages(choices, limit);
     return choices;
@@ -94,6 +93,34 @@ class Trial {
     const std::vector<Blob> all = member_.all_gather(left);
     driver_.synchronize(stream_);
     return std::ranges::all_of(all, [](const Blob& each) { return each.empty(); });
+  }
+  void add_short(Choices& choices, Bytes limit) {
+    std::vector<Timed> all;
+    for (const Kind& kind : kKinds) {
+      if (!is_there(kind.operation)) continue;
+      for (const Bytes message : kMessages)
+        if (message <= std::min(limit, kFew)) all.push_back(enqueue(kind, message));
+    }
+    (void)synchronize();
+    for (const Timed& timed : all) choices.add(timed.of, sample_of(timed));
+  }
+  void add_long(Choices& choices, const Kind& kind, Bytes limit) {
+    for (const Bytes message : kMessages) {
+      if (message <= kFew || message > limit) continue;
+      const Timed timed = enqueue(kind, message);
+      (void)synchronize();
+      choices.add(timed.of, sample_of(timed));
+      if (is_long_enough(timed)) return;
+    }
+  }
+  // Rank 0 says so to all.
+  [[nodiscard]] bool is_long_enough(const Timed& timed) {
+    Seconds all;
+    for (const auto* const rounds : {&timed.real, &timed.ours})
+      for (const auto& [begin, end] : *rounds)
+        all += driver_.elapsed(begin, end).value_or(Seconds::infinity());
+    const bool is_long = member_.rank() == 0 && all >= kLongEnough;
+    return !member_.all_gather(is_long ? Blob("long") : Blob()).front().empty();
   }
   // Of two patterns the smaller gain counts. All ranks wait after each, and after each round: a
   // rank has only so many messages of ours under way, among many ranks few.
@@ -170,8 +197,8 @@ class Trial {
     memory_.clear();
   }
   /// How much memory all ranks have, to send and to receive.
-  Bytes allocate(Bytes most) {
-    Bytes limit = std::min(most, kMessages.back());
+  Bytes allocate(Bytes wanted) {
+    Bytes limit = wanted;
     const auto make = [&] {
       for (int i = 0; i < 2; ++i)
         memory_.push_back(driver_.allocate_shareable(member_.gpu(), limit));

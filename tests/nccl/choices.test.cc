@@ -44,6 +44,17 @@ TEST(NcclChoices, OfLongerCallsAreThoseOfTheLongestMeasured) {
   EXPECT_DOUBLE_EQ(choices.gain(kSums, 64_GiB), 1.5);
 }
 
+TEST(NcclChoices, LeaveCallsThatThereWasNoMemoryToMeasure) {
+  Choices choices = measured();
+  choices.add(kSums, {2_MiB, Seconds{3}, Seconds{2}});
+  choices.end_at(2_MiB);
+
+  const Choices same = nccl::parse_choices(nccl::choices_to_json(choices), "rank 0");
+
+  EXPECT_TRUE(same.is_ours(kSums, 2_MiB));
+  EXPECT_FALSE(same.is_ours(kSums, 3_MiB));
+}
+
 TEST(NcclChoices, LeaveWhatGainsNothingAndWhatWasNeverMeasured) {
   const Choices choices = measured();
 
@@ -64,10 +75,11 @@ TEST(NcclChoices, AreTheSameOnceTheyHaveBeenGivenAway) {
 }
 
 TEST(NcclChoices, ThatAreNoneAreAnError) {
-  for (const char* const text :
-       {"", "x", "{}", R"({"schema": "polypath.nccl-choices/2", "samples": []})",
-        R"({"schema": "polypath.nccl-choices/1", "samples": [{"operation": "sort"}]})",
-        R"({"schema": "polypath.nccl-choices/1", "samples": [{"operation": "send",
+  for (
+      const char* const text :
+      {"", "x", "{}", R"({"schema": "polypath.nccl-choices/3", "samples": []})",
+       R"({"schema": "polypath.nccl-choices/2", "longest_bytes": 1, "samples": [{"operation": "sort"}]})",
+       R"({"schema": "polypath.nccl-choices/2", "longest_bytes": 1, "samples": [{"operation": "send",
             "float32_sum": true, "bytes": 1, "nccl_seconds": 1, "seconds": -1}]})"})
     EXPECT_THROW((void)nccl::parse_choices(text, "rank 0"), Error) << text;
 }
