@@ -58,7 +58,7 @@ class HostMail {
   void store() const {
     for (std::uint64_t from = 0; from < of_.ranks; ++from) {
       const std::vector<std::byte> message = arrived(from);
-      std::copy(message.begin(), message.end(), output(from) + lap_.begin());
+      std::copy(message.begin(), message.end(), output(from) + lap_.begin_of(from));
     }
   }
   // Of what the root has: its own part at each other rank, all parts at the root.
@@ -115,9 +115,10 @@ class HostMail {
   [[nodiscard]] std::byte* kept() const { return boxes_.kept_for_root(lap_.is_second_phase()); }
   // The bytes that this rank sends to another one in the lap.
   [[nodiscard]] std::span<const std::byte> sent(std::uint64_t to) const {
-    const std::uint64_t message = lap_.message(of_.rank, to);
-    if (!lap_.is_second_phase()) return lap_.stretch_of({input(to), message});
-    if (!is_collected(of_) || message == 0) return lap_.stretch_of({output(of_.rank), message});
+    const std::uint64_t message = lap_.message(of_.rank, to), own = of_.rank;
+    if (is_passed_on(of_) && own != of_.sender) return lap_.stretch_of({output(own), message}, own);
+    if (!lap_.is_second_phase()) return lap_.stretch_of({input(to), message}, own);
+    if (!is_collected(of_) || message == 0) return lap_.stretch_of({output(own), message}, own);
     return {kept(), lap_.bytes(of_.rank, to)};
   }
   [[nodiscard]] std::vector<std::byte> arrived(std::uint64_t from) const {
@@ -180,7 +181,8 @@ HostKernel mail_before_exchange(MailUse use, MailWay way) {
 HostKernel mail_after_exchange(MailUse use, MailWay way) {
   switch (use) {
     case MailUse::reduce: return reduce;
-    case MailUse::store: return store;
+    case MailUse::store:
+    case MailUse::pass_on: return store;
     case MailUse::reduce_and_share:
       return way == MailWay::lines ? reduce_and_share : share_parcels<&HostMail::reduce_own_part>;
     case MailUse::store_and_share: return share_parcels<&HostMail::store_parts>;

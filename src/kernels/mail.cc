@@ -23,8 +23,9 @@ constexpr std::uint64_t kUsualParcelBlocks = 64, kMostParcelBlocks = 128;
 constexpr std::uint64_t kMostOfParcel = 64 << 10;
 constexpr std::uint64_t kParcelAlignment = 256;
 constexpr std::uint64_t kLeastRows = 2;  // of a lap, so that one is sent while one is taken in
-// Of a message to or from a root, so that its parcels are on their way to it or from it while
-// others are on theirs between the other ranks; if they are not smaller than that.
+// Of a message to or from a root or one that is passed on, so that its parcels are on their way to
+// it or from it while others are on theirs between the other ranks; if they are not smaller than
+// that.
 constexpr std::uint64_t kLeastRounds = 8, kLeastOfRounds = 8 << 10;
 
 // How a message goes in parcels through a box.
@@ -52,7 +53,8 @@ ParcelLayout layout_of(const MailCall& call) {
   const std::uint64_t fitting =
       room / (kLeastRows * most_of_them) / kParcelAlignment * kParcelAlignment;
   const std::uint64_t most = std::clamp(fitting, kParcelAlignment, kMostOfParcel);
-  const std::uint64_t least = call.mail.root ? bytes / (most_of_them * kLeastOfRounds) : 1;
+  const bool in_rounds = call.mail.root || call.mail.use == MailUse::pass_on;
+  const std::uint64_t least = in_rounds ? bytes / (most_of_them * kLeastOfRounds) : 1;
   const std::uint64_t rounds =
       std::max(divided_up(bytes, most_of_them * most), std::min(least, kLeastRounds));
   const std::uint64_t even = divided_up(bytes, most_of_them * rounds);
@@ -62,12 +64,12 @@ ParcelLayout layout_of(const MailCall& call) {
   const std::uint64_t fit = std::min(room / parcel, kMostParcels - kMostParcelBlocks);
   const std::uint64_t most_rows =
       all <= fit ? rows : std::clamp<std::uint64_t>(fit / blocks, 1, rows);
-  const std::uint64_t rows_of_lap = call.mail.root ? std::min(kLeastRows, most_rows) : most_rows;
+  const std::uint64_t rows_of_lap = in_rounds ? std::min(kLeastRows, most_rows) : most_rows;
   return {parcel, blocks, blocks * rows_of_lap, divided_up(rows, rows_of_lap)};
 }
 
 constexpr std::array kMailUses = {MailUse::reduce, MailUse::store, MailUse::reduce_and_share,
-                                  MailUse::store_and_share};
+                                  MailUse::store_and_share, MailUse::pass_on};
 
 const char* verb_of(MailUse use) {
   switch (use) {
@@ -75,6 +77,7 @@ const char* verb_of(MailUse use) {
     case MailUse::store: return "_and_store";
     case MailUse::reduce_and_share: return "_reduce_and_share";
     case MailUse::store_and_share: return "_store_and_share";
+    case MailUse::pass_on: return "_pass_on";
   }
   return "";
 }
@@ -112,7 +115,7 @@ int mail_laps(const MailKind& kind, std::span<const std::uint64_t> values) {
   if (kind.way == MailWay::lines) return 1;
   const MailParameters of = parameters_of(values);
   const std::uint64_t laps = divided_up(parcels_of(of.bytes, of.parcel), of.slots);
-  return static_cast<int>(has_second_phase(kind.use) ? 2 * laps : laps);
+  return static_cast<int>(has_second_phase(kind.use) ? 2 * laps : laps + laps_before_last(of));
 }
 
 std::vector<std::uint64_t> mail_values(const MailCall& call) {
@@ -130,7 +133,7 @@ std::vector<std::uint64_t> mail_values(const MailCall& call) {
           mail.stride.value,
           mail.end.value,
           only(mail.sender),
-          only(mail.receiver),
+          mail.use == MailUse::pass_on ? kNextRank : only(mail.receiver),
           only(mail.root),
           call.box.value,
           mail.way == MailWay::lines ? 0 : layout_of(call).parcel,
@@ -151,6 +154,8 @@ Bytes shared_bytes(const MailCall& call, int from, int to) {
 
 Bytes bytes_read(const MailCall& call) {
   const MailParameters of = parameters_of(call);
+  // The others send on what they have stored.
+  if (is_passed_on(of) && static_cast<std::uint64_t>(call.rank) != of.sender) return {};
   Bytes end;
   for (int to = 0; to < call.ranks; ++to) {
     const Bytes bytes = message_bytes(call, call.rank, to);
@@ -190,7 +195,8 @@ LaunchShape mail_shape(const MailCall& call) {
 int laps_of(const MailCall& call) {
   if (call.mail.way == MailWay::lines) return 1;
   const std::uint64_t laps = layout_of(call).laps;
-  return static_cast<int>(has_second_phase(call.mail.use) ? 2 * laps : laps);
+  if (has_second_phase(call.mail.use)) return static_cast<int>(2 * laps);
+  return static_cast<int>(laps + laps_before_last(parameters_of(call)));
 }
 
 int parcels_in_turn(const MailCall& call) {

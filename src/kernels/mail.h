@@ -30,11 +30,13 @@ enum class MailUse {
   reduce_and_share,
   /// The root's parts are stored, and each goes to all other ranks but the root. In parcels.
   store_and_share,
+  /// The sender's message is stored, and each rank sends it on to the next one. In parcels.
+  pass_on,
 };
 
 /// True if what comes of the messages that arrive is sent on, in a second phase.
 constexpr bool has_second_phase(MailUse use) {
-  return use != MailUse::reduce && use != MailUse::store;
+  return use == MailUse::reduce_and_share || use == MailUse::store_and_share;
 }
 
 /// How messages go: see mailbox_layout.h.
@@ -100,8 +102,8 @@ Bytes bytes_written(const MailCall& call);
 /// A group of eight threads per line, or a block per parcel, until so many blocks fill the links.
 LaunchShape mail_shape(const MailCall& call);
 
-/// How often the ranks meet in the call: for each lap of a message that is longer than its box, and
-/// again for what they share.
+/// How often the ranks meet in the call: for each lap of a message that is longer than its box,
+/// again for what they share, and until what is passed on comes to the last one.
 int laps_of(const MailCall& call);
 /// Parcels that a block sends of a message, one after another.
 int parcels_in_turn(const MailCall& call);

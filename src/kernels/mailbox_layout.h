@@ -67,6 +67,9 @@ POLYPATH_ON_BOTH constexpr std::uint64_t box_number(std::uint64_t at, std::uint6
 }
 
 inline constexpr std::uint64_t kEveryRank = ~std::uint64_t{0};
+/// A receiver: each rank sends the sender's message on to the next one, in the lap after the one in
+/// which it came.
+inline constexpr std::uint64_t kNextRank = kEveryRank - 1;
 
 /// Parameters of the kernels, in words of 64 bits: values, then addresses.
 struct MailParameters {
@@ -79,7 +82,7 @@ struct MailParameters {
   std::uint64_t receive_stride;  ///< of what is stored side by side
   /// Where the last message ends, from the first one's begin: the last ones may be shorter.
   std::uint64_t end;
-  std::uint64_t sender, receiver;  ///< the only one, or kEveryRank
+  std::uint64_t sender, receiver;  ///< the only one, or kEveryRank; a receiver also kNextRank
   std::uint64_t root;              ///< the rank without a part of its own, or kEveryRank
   std::uint64_t box;               ///< bytes of it
   std::uint64_t parcel;            ///< bytes of it, a multiple of 16; 0: lines
@@ -99,9 +102,26 @@ POLYPATH_ON_BOTH constexpr std::uint64_t bytes_from(const MailParameters& of, st
   if (begin >= of.end) return 0;
   return of.end - begin < of.bytes ? of.end - begin : of.bytes;
 }
+POLYPATH_ON_BOTH constexpr bool is_passed_on(const MailParameters& of) {
+  return of.receiver == kNextRank;
+}
+/// How many ranks have the message that is passed on before this one has it.
+POLYPATH_ON_BOTH constexpr std::uint64_t place_of(const MailParameters& of, std::uint64_t rank) {
+  return (rank + of.ranks - of.sender) % of.ranks;
+}
+/// Laps in which the last rank gets nothing yet.
+POLYPATH_ON_BOTH constexpr std::uint64_t laps_before_last(const MailParameters& of) {
+  return is_passed_on(of) ? of.ranks - 2 : 0;
+}
+POLYPATH_ON_BOTH constexpr std::uint64_t passed_bytes(const MailParameters& of, std::uint64_t from,
+                                                      std::uint64_t to) {
+  if (from == to) return from == of.sender ? of.bytes : 0;
+  return place_of(of, to) == place_of(of, from) + 1 ? of.bytes : 0;
+}
 /// The message of one rank to another one, or to itself.
 POLYPATH_ON_BOTH constexpr std::uint64_t message_bytes(const MailParameters& of, std::uint64_t from,
                                                        std::uint64_t to) {
+  if (is_passed_on(of)) return passed_bytes(of, from, to);
   if (to == of.root) return 0;
   if (of.sender != kEveryRank && of.sender != from) return 0;
   if (of.receiver != kEveryRank && of.receiver != to) return 0;

@@ -39,6 +39,7 @@ class Parcels {
     laps_.block = gpu::number_of_block(of);
     laps_.phases = phases;
     laps_.alternate = of.root != kEveryRank;
+    laps_.in_phase += static_cast<unsigned>(laps_before_last(of));
   }
 
   [[nodiscard]] __device__ const Laps& laps() const { return laps_; }
@@ -84,6 +85,23 @@ class Parcels {
       move(team, begin(step), end(step, message.bytes), message, there);
     }
   }
+  // What is passed on: the sender has it in its input, the others where they have stored it.
+  __device__ void send_on(const Team& team, Step step) const {
+    const std::uint64_t place = place_of(of_, of_.rank), next = (of_.rank + 1) % of_.ranks;
+    if (place + 1 == of_.ranks || !has_come_to(place, step)) return;
+    const Message message{reinterpret_cast<char*>(place == 0 ? of_.input : of_.output), of_.bytes};
+    move(team, begin(step), end(step, of_.bytes), message,
+         {parcels_in(step, next, of_.rank), of_.bytes});
+  }
+  __device__ void store_passed(const Team& team, Step step) const {
+    const std::uint64_t place = place_of(of_, of_.rank);
+    char* const output = reinterpret_cast<char*>(of_.output);
+    if (place == 0 ? of_.input == of_.output : !has_come_to(place - 1, step)) return;
+    char* const message = place == 0
+                              ? reinterpret_cast<char*>(of_.input)
+                              : parcels_in(step, of_.rank, (of_.rank + of_.ranks - 1) % of_.ranks);
+    move(team, begin(step), end(step, of_.bytes), {message, of_.bytes}, {output, of_.bytes});
+  }
   // One thread for each rank. Its flag is seen after all that the thread has seen.
   __device__ void say(unsigned own, const Step& step) const {
     const std::uint64_t to = (of_.rank + 1 + own) % of_.ranks;
@@ -99,6 +117,14 @@ class Parcels {
   }
 
  private:
+  // True if the rank in that place sends something in the step, which becomes that parcel's: each
+  // rank before it has taken a lap. Behind the message's end there is nothing to move.
+  [[nodiscard]] __device__ bool has_come_to(std::uint64_t place, Step& step) const {
+    const std::uint64_t later = place * laps_.rows * laps_.blocks;
+    if (step.parcel < later) return false;
+    step.parcel -= later;
+    return true;
+  }
   // Each look of an acquiring load would empty the cache: the last one is enough.
   __device__ void watch(const std::uint32_t* flag, std::uint32_t lap) const {
     std::uint32_t seen;
@@ -172,12 +198,12 @@ class Counts {
   unsigned (&counts_)[kWarps];
 };
 
-// `take(team, step)` takes in what has arrived, after what this block sends of the same parcel: in
-// place the one is where the other goes. Each place of a box is sent to again once what was in it
-// in the lap before has been taken in, which is also when there is something to send in the second
-// phase.
-template <class Take>
-__device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
+// `send(team, step)` sends a parcel; `take(team, step)` takes in what has arrived, after what this
+// block sends of the same parcel: in place the one is where the other goes. Each place of a box is
+// sent to again once what was in it in the lap before has been taken in, which is also when there
+// is something to send in the second phase.
+template <class Send, class Take>
+__device__ void exchange(const MailParameters& of, const Parcels& parcels, Send send, Take take) {
   __shared__ unsigned sending[kSendingWarps], watching[1], taking[kTakingWarps];
   if (threadIdx.x < kSendingWarps) sending[threadIdx.x] = 0;
   if (threadIdx.x < kTakingWarps) taking[threadIdx.x] = 0;
@@ -190,7 +216,7 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
     const Team team{kSending, threadIdx.x};
     parcels.laps().for_all([&](const Step& step) {
       taken.await(parcels.laps().taken_before(step));
-      parcels.send(team, step);
+      send(team, step);
       sent.note(team);
     });
   } else if (threadIdx.x < kSending + kSaying) {
@@ -213,6 +239,13 @@ __device__ void exchange(const MailParameters& of, const Parcels& parcels, Take 
     });
   }
   gpu::finish_call(of, parcels.laps().count());
+}
+
+// Messages from every rank to every other one.
+template <class Take>
+__device__ void exchange(const MailParameters& of, const Parcels& parcels, Take take) {
+  exchange(
+      of, parcels, [&](const Team& team, const Step& step) { parcels.send(team, step); }, take);
 }
 
 // One function for all types, so that there is not a copy of the loops for each of them.
@@ -319,4 +352,12 @@ extern "C" __global__ void __launch_bounds__(kParcelThreads)
     if (step.phase == 0) store_parts(of, parcels, team, step);
     else store(of, parcels, team, step);
   });
+}
+
+extern "C" __global__ void __launch_bounds__(kParcelThreads)
+    exchange_parcels_pass_on(const __grid_constant__ MailParameters of) {
+  const Parcels parcels(of, 1);
+  exchange(
+      of, parcels, [&](const Team& team, const Step& step) { parcels.send_on(team, step); },
+      [&](const Team& team, const Step& step) { parcels.store_passed(team, step); });
 }

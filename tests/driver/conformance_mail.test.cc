@@ -90,8 +90,8 @@ Elements output_of(const Mail& mail, int ranks, int rank, std::size_t call, Redu
   if (mail.use == MailUse::reduce_and_share && mail.root.value_or(rank) == rank)
     for (int part = 0; part < ranks; ++part)
       add_sum(output, sent(mail, 0, part).first, mail, ranks, part, call, step);
-  if (mail.use == MailUse::store_and_share) {
-    const Elements input = input_of(*mail.root, call, 0, elements_in(mail.end));
+  if (mail.use == MailUse::store_and_share || mail.use == MailUse::pass_on) {
+    const Elements input = input_of(*mail.sender, call, 0, elements_in(mail.end));
     std::ranges::copy(input, output.begin());
   }
   for (int from = 0; from < ranks && mail.use == MailUse::store; ++from) {
@@ -125,7 +125,8 @@ void DriverMail::SetUp() {
 
 void DriverMail::expect_exchanged(Mail mail, int ranks, Bytes offset) {
   for (const MailWay way : {MailWay::lines, MailWay::parcels}) {
-    if (mail.root && way == MailWay::lines) continue;
+    const bool only_parcels = mail.root || mail.use == MailUse::pass_on;
+    if (only_parcels && way == MailWay::lines) continue;
     mail.way = way, box_ = box_of(mail);
     expect_exchanged_so(mail, ranks, offset);
   }
@@ -305,6 +306,19 @@ TEST_P(DriverMail, EveryRankGetsTheRootsParts) {
                         .end = Bytes{kElement} * count,
                         .sender = root,
                         .root = root},
+                       ranks, Bytes{count % 16 * kElement});
+    }
+}
+
+TEST_P(DriverMail, EveryRankGetsWhatIsPassedOn) {
+  for (const std::uint64_t count : kRootCounts)
+    for (const int ranks : {2, 3, 5}) {
+      const Bytes bytes = Bytes{kElement} * count;
+      expect_exchanged({.use = MailUse::pass_on,
+                        .message = bytes,
+                        .end = bytes,
+                        .same_for_all = true,
+                        .sender = static_cast<int>(count) % ranks},
                        ranks, Bytes{count % 16 * kElement});
     }
 }

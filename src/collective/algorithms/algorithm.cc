@@ -42,9 +42,10 @@ bool Algorithm::keeps_order(const Machine& machine, const CollectiveRequest& req
 
 const std::vector<Algorithm>& algorithms() {
   static const std::vector<Algorithm> all = {
-      flat(), hierarchical(), ring(),         knomial(), exchange(),       bruck(),
-      tree(), chain(),        oneshot(),      twoshot(), oneshot_copies(), twoshot_copies(),
-      host(), host_oneshot(), across_nodes(), leaders(), trees(),          grouped()};
+      flat(),           hierarchical(),   ring(),    knomial(),      exchange(),
+      bruck(),          tree(),           chain(),   oneshot(),      twoshot(),
+      oneshot_copies(), twoshot_copies(), host(),    host_oneshot(), across_nodes(),
+      leaders(),        trees(),          grouped(), chain_kernel()};
   return all;
 }
 

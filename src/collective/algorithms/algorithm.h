@@ -74,6 +74,7 @@ Algorithm bruck();
 Algorithm oneshot();
 Algorithm twoshot();
 Algorithm twoshot_copies();
+Algorithm chain_kernel();
 Algorithm chain();
 Algorithm oneshot_copies();
 Algorithm host();

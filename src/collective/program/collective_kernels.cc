@@ -21,7 +21,8 @@ constexpr std::array kWhichMail = {WhichMail{MailUse::reduce, MailWay::lines},
                                    WhichMail{MailUse::reduce, MailWay::parcels},
                                    WhichMail{MailUse::store, MailWay::parcels},
                                    WhichMail{MailUse::reduce_and_share, MailWay::parcels},
-                                   WhichMail{MailUse::store_and_share, MailWay::parcels}};
+                                   WhichMail{MailUse::store_and_share, MailWay::parcels},
+                                   WhichMail{MailUse::pass_on, MailWay::parcels}};
 
 constexpr std::size_t kKernelsOfGpu = kWhichMail.size() + 1;  // the last one reduces
 

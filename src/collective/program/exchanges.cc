@@ -18,8 +18,12 @@ Access access(Slice slice, Bytes bytes, bool writes) {
 }
 
 // To or from a root one parcel of each block goes before anything goes between the other ranks, or
-// after that.
+// after that. What is passed on comes to the last rank some laps later than to the first one.
 double until_all_links_are_busy(const MailCall& call) {
+  if (call.mail.use == MailUse::pass_on) {
+    const double laps = laps_of(call);
+    return laps / (laps - (call.ranks - 2));
+  }
   if (!call.mail.root) return 1;
   const int parcels = parcels_in_turn(call);
   return (parcels + 1.0) / parcels;
@@ -82,7 +86,7 @@ KernelCall Exchanges::kernel_of(int rank, const Mail& mail, Slice from, Slice to
 }
 
 MailWay Exchanges::way_of(const Mail& mail) const {
-  if (mail.root) return MailWay::parcels;
+  if (mail.root || mail.use == MailUse::pass_on) return MailWay::parcels;
   if (mail.use == MailUse::reduce_and_share && can_share_in_lines(request_.size(), mail.message))
     return MailWay::lines;
   return mail_way(machine_, request_.ranks, mail.message);
