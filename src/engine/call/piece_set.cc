@@ -59,6 +59,9 @@ bool are_mostly_small(std::span<const SetMember> members, const PieceSet& set) {
 
 std::optional<PieceSet> find_pieces(std::span<const SetMember> members, Bytes slot) {
   PieceSet set;
+  set.members.reserve(members.size());
+  set.sizes.reserve(members.size());
+  set.buffers.reserve(2 * members.size());
   for (std::size_t number = 0; number < members.size(); ++number) {
     const SetMember& member = members[number];
     if (has_other_plans(member)) return std::nullopt;

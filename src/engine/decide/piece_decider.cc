@@ -27,7 +27,8 @@ PieceDecider::PieceDecider(Driver& driver, const Machine& machine, const Setting
       settings_(settings),
       plans_(plans),
       load_(load),
-      kernels_(kernels) {}
+      kernels_(kernels),
+      groups_(settings.staging_slots) {}
 
 // A graph would need new addresses for each copy each time, which costs half as much again as to
 // issue it.
@@ -79,13 +80,13 @@ void PieceDecider::decide_next(SetDecision& many) {
 }
 
 // Null if its pieces depend on each other, or on copies between them.
-PlanPointer PieceDecider::plan_group(const SetDecision& many, const Pieces& pieces) const {
+PlanPointer PieceDecider::plan_group(const SetDecision& many, const Pieces& pieces) {
   const PieceGroup group = group_of(pieces.set, pieces.group);
   const std::size_t first = group.members.front();
   const std::span<const SetMember> members(many.members);
   if (depend_on_each_other(members.subspan(first, group.members.back() + 1 - first)))
     return nullptr;
-  return plan_of(machine_, *pieces.recipe, group.sizes, settings_.staging_slots);
+  return groups_.plan(machine_, pieces.recipe, group.sizes);
 }
 
 // Else what the way has once met would be expected for ever: transfers are forgotten by what comes

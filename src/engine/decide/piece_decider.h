@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "engine/decide/set_decision.h"
 #include "engine/load/load_tracker.h"
+#include "engine/planning/group_plans.h"
 #include "engine/planning/plan_finder.h"
 #include "engine/prepare/kernel_preparer.h"
 #include "machine/machine.h"
@@ -29,7 +30,7 @@ class PieceDecider {
                                     Bytes bytes);
 
  private:
-  [[nodiscard]] PlanPointer plan_group(const SetDecision& many, const Pieces& pieces) const;
+  [[nodiscard]] PlanPointer plan_group(const SetDecision& many, const Pieces& pieces);
   [[nodiscard]] PieceRecipePointer recipe_for(const SetDecision& many, const PieceSet& set);
   void note_natively(const SetDecision& many, const PieceSet& set, const Contention& contention);
 
@@ -39,6 +40,7 @@ class PieceDecider {
   PlanFinder& plans_;
   LoadTracker& load_;
   KernelPreparer& kernels_;
+  GroupPlans groups_;
 };
 
 }  // namespace polypath::engine

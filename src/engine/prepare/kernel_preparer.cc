@@ -23,9 +23,13 @@ std::vector<PlaceId> carriers_of(const Machine& machine, const Plan& plan) {
 
 std::set<Address> allocations_of(const PieceSet& set, std::span<const SetMember> members) {
   std::set<Address> allocations;
+  Address source, destination;  // of the member before, which most share
   for (const std::size_t number : set.members) {
-    allocations.insert(members[number].source_allocation);
-    allocations.insert(members[number].destination_allocation);
+    const SetMember& member = members[number];
+    if (member.source_allocation == source && member.destination_allocation == destination)
+      continue;
+    source = member.source_allocation, destination = member.destination_allocation;
+    allocations.insert({source, destination});
     if (allocations.size() > kMostAllocations) break;
   }
   return allocations;
