@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polypath.block_checks import Layer
+from polypath.block_checks import Layer, are_dense
 from polypath.messages import message
 
 # The library plans pieces of up to so many bytes together (engine/call/piece_set.h).
@@ -55,10 +55,10 @@ def pieces_of(layers: list[Layer], pairs: np.ndarray) -> list[Pieces]:
 
 def _offsets(strides: Strides, pairs: np.ndarray) -> Pieces:
     """Return the copies from the begin of both memories on, in the order of the destination."""
-    ordered = pairs[np.argsort(pairs[:, 1], kind="stable")]  # neighbours are found in any order
-    sources, targets = ordered[:, 0], ordered[:, 1]
-    starts = _starts(strides, ordered)
-    lengths = np.diff(np.append(starts, len(ordered)))
+    order = _order_of(pairs[:, 1])  # neighbours are found in any order
+    sources, targets = pairs[:, 0][order], pairs[:, 1][order]
+    starts = _starts(strides, sources, targets)
+    lengths = np.diff(np.append(starts, len(order)))
     return Pieces(
         targets[starts] * strides.destination,
         sources[starts] * strides.source,
@@ -66,17 +66,26 @@ def _offsets(strides: Strides, pairs: np.ndarray) -> Pieces:
     )
 
 
-def _starts(strides: Strides, ordered: np.ndarray) -> np.ndarray:
+def _order_of(blocks: np.ndarray) -> np.ndarray:
+    """Return the places of the blocks, none of which is there twice, in the order of numbers."""
+    if not are_dense(blocks):
+        return np.argsort(blocks)
+    places = np.full(int(blocks.max(initial=0)) + 1, -1)
+    places[blocks] = np.arange(len(blocks))
+    return places[places >= 0]
+
+
+def _starts(strides: Strides, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Return which pairs begin a piece: all but those that continue the one before."""
     if {strides.destination, strides.source} != {strides.nbytes}:
-        return np.arange(len(ordered))
-    goes_on = np.all(np.diff(ordered, axis=0) == 1, axis=1)
+        return np.arange(len(targets))
+    goes_on = (np.diff(sources) == 1) & (np.diff(targets) == 1)
     starts = np.flatnonzero(np.concatenate(([True], ~goes_on)))
-    if len(ordered) * strides.nbytes > len(starts) * LARGEST_PIECE:
+    if len(targets) * strides.nbytes > len(starts) * LARGEST_PIECE:
         return starts  # long runs, each of which is planned by itself
     most = max(LARGEST_PIECE // strides.nbytes, 1)
     run = np.cumsum(np.concatenate(([True], ~goes_on))) - 1
-    return np.flatnonzero((np.arange(len(ordered)) - starts[run]) % most == 0)
+    return np.flatnonzero((np.arange(len(targets)) - starts[run]) % most == 0)
 
 
 def _refuse_reads_of_written(pieces: Pieces) -> None:
