@@ -28,7 +28,7 @@ constexpr Bytes kLongest = 128_MiB;  // beyond it two rounds of one call, and no
 constexpr int kLongestRounds = 2;
 // Calls beyond `kFew` are timed size by size, until a size's rounds take so long: that is as long
 // as the start may wait, and longer calls would say the same of the links.
-constexpr Seconds kLongEnough {20e-3};
+constexpr Seconds kLongEnough{20e-3};
 
 // One way between two ranks each, and from every rank to every other one.
 constexpr std::array kBytesOfMessages = {1_MiB, 4_MiB, 16_MiB, 64_MiB, 256_MiB};
