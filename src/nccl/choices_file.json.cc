@@ -60,7 +60,7 @@ Choices parse_choices(const std::string& text, const std::string& origin) {
     document.root().at("schema").reject("is another one",
                                         "it has to be " + std::string(kChoicesSchema));
   Choices choices;
-  choices.end_at(Bytes{document.root().at("longest_bytes").count(1)});
+  choices.end_at(Bytes{document.root().at("longest_bytes").count(0)});
   for (const JsonField& sample : document.root().at("samples").elements(kMostSamples))
     choices.add({operation_of(sample.at("operation")), sample.at("float32_sum").flag()},
                 {Bytes{sample.at("bytes").count(1)}, time_of(sample.at("nccl_seconds")),

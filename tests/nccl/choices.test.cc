@@ -74,6 +74,15 @@ TEST(NcclChoices, AreTheSameOnceTheyHaveBeenGivenAway) {
     EXPECT_EQ(same.gain(kSums, size), choices.gain(kSums, size));
 }
 
+TEST(NcclChoices, OfAGpuWithoutMemoryAreNone) {
+  Choices choices;
+  choices.end_at({});
+
+  const Choices same = nccl::parse_choices(nccl::choices_to_json(choices), "rank 0");
+
+  EXPECT_FALSE(same.is_ours(kSums, 1_B));
+}
+
 TEST(NcclChoices, ThatAreNoneAreAnError) {
   for (
       const char* const text :
