@@ -67,6 +67,7 @@ std::vector<MemoryReference> MappingExports::references(std::uint64_t number) {
   std::vector<MemoryReference> references;
   if (offer.parts.empty()) return references;
   const Current current(offer.context);
+  const RelaxedCapture relaxed;
   for (const MemoryPart& part : offer.parts) {
     auto reference = reference_to(part);
     if (!reference) {
