@@ -44,14 +44,14 @@ void RatesAtWork::change(std::int32_t hop, int copies) {
   at(hop).copies += copies;
   for (const Use& use : limits_.uses(hop)) {
     ResourceAtWork& resource = at(use);
-    const double demand = resource.demand;
+    const bool did_bind = resource.binds;
     resource.copies += copies;
     resource.demand += copies * use.weight * limits_.cap(hop);
     if (resource.copies == 0) resource.demand = 0;
+    resource.binds = binds(resource.demand, resource.capacity);
     std::uint64_t& word = word_of(use.resource, hop);
     word = at(hop).copies > 0 ? word | bit_of(hop) : word & ~bit_of(hop);
-    if (binds(std::max(demand, resource.demand), resource.capacity))
-      changed_.push_back(use.resource);
+    if (did_bind || resource.binds) changed_.push_back(use.resource);
   }
 }
 
@@ -59,6 +59,7 @@ void RatesAtWork::limit(ResourceId resource, double capacity) {
   ResourceAtWork& limited = resources_[resource.index()];
   if (limited.capacity == capacity) return;
   limited.capacity = capacity;
+  limited.binds = binds(limited.demand, capacity);
   changed_.push_back(resource);
 }
 
@@ -67,7 +68,7 @@ void RatesAtWork::find() {
   fill();
   for (const ResourceId resource : to_clear_) resources_[resource.index()].reached = false;
   std::ranges::fill(reached_bits_, 0);
-  reached_.clear(), to_clear_.clear(), changed_.clear();
+  reached_.clear(), to_clear_.clear(), changed_.clear(), claims_.clear();
 }
 
 void RatesAtWork::reach(std::int32_t hop) {
@@ -95,47 +96,68 @@ void RatesAtWork::reach_all() {
   for (const ResourceId resource : changed_) reach_users(resource);
   for (std::size_t next = 0; next < reached_.size();)  // more are reached meanwhile
     for (const Use& use : limits_.uses(reached_[next++]))
-      if (binds(at(use).demand, at(use).capacity)) reach_users(use.resource);
+      if (at(use).binds) reach_users(use.resource);
 }
 
 // Progressive filling of the hops that were reached (fair_rates.h).
 void RatesAtWork::fill() {
   begin_filling();
   while (!rising_.empty()) {
-    double level = BytesPerSecond::infinity().value;
-    for (const std::int32_t hop : rising_) level = std::min(level, limit_of(hop));
+    const double level = find_limits();
     std::size_t left = 0;
-    for (const std::int32_t hop : rising_)
-      if (limit_of(hop) <= level * kTogether) stop(hop, level);
-      else rising_[left++] = hop;
+    for (const Rising& each : rising_)
+      if (each.limit <= level * kTogether) stop(each, level);
+      else rising_[left++] = each;
     rising_.resize(left);
   }
 }
 
+// Resources that do not bind limit nothing, so that only the others count.
 void RatesAtWork::begin_filling() {
-  for (const std::int32_t hop : reached_)
-    for (const Use& use : limits_.uses(hop)) at(use).left = at(use).capacity, at(use).rising = 0;
-  for (const std::int32_t hop : reached_) {
-    at(hop).rate = -1;
-    if (at(hop).copies > 0) rising_.push_back(hop);
-    for (const Use& use : limits_.uses(hop)) at(use).rising += at(hop).copies * use.weight;
+  for (const ResourceId resource : to_clear_) {
+    ResourceAtWork& reached = resources_[resource.index()];
+    reached.left = reached.capacity, reached.rising = 0;
   }
-  for (const std::int32_t hop : rising_)
-    for (const Use& use : limits_.uses(hop)) at(use).divide();
+  for (const std::int32_t hop : reached_)
+    if (at(hop).copies > 0) claim(hop);
 }
 
-double RatesAtWork::limit_of(std::int32_t hop) const {
-  double limit = limits_.cap(hop);
-  for (const Use& use : limits_.uses(hop)) limit = std::min(limit, at(use).share);
-  return std::max(limit, 0.0);
-}
-
-void RatesAtWork::stop(std::int32_t hop, double rate) {
-  at(hop).rate = rate;
+void RatesAtWork::claim(std::int32_t hop) {
+  const std::size_t first = claims_.size();
   for (const Use& use : limits_.uses(hop)) {
-    at(use).left -= at(hop).copies * use.weight * rate;
-    at(use).rising -= at(hop).copies * use.weight;
-    at(use).divide();
+    if (!at(use).binds) continue;
+    const double weight = at(hop).copies * use.weight;
+    at(use).rising += weight;
+    claims_.push_back({use.resource.index(), weight});
+  }
+  if (claims_.size() == first) at(hop).rate = limits_.cap(hop);
+  else rising_.push_back({hop, first, claims_.size()});
+}
+
+// The level at which each hop that rises must stop, were nothing else to stop before. Returns the
+// lowest.
+double RatesAtWork::find_limits() {
+  for (const ResourceId resource : to_clear_) {
+    ResourceAtWork& reached = resources_[resource.index()];
+    reached.share = reached.left / reached.rising;
+  }
+  double level = BytesPerSecond::infinity().value;
+  for (Rising& each : rising_) {
+    double limit = limits_.cap(each.hop);
+    for (std::size_t i = each.first; i < each.end; ++i)
+      limit = std::min(limit, resources_[claims_[i].resource].share);
+    each.limit = std::max(limit, 0.0);
+    level = std::min(level, each.limit);
+  }
+  return level;
+}
+
+void RatesAtWork::stop(const Rising& rising, double rate) {
+  at(rising.hop).rate = rate;
+  for (std::size_t i = rising.first; i < rising.end; ++i) {
+    ResourceAtWork& resource = resources_[claims_[i].resource];
+    resource.left -= claims_[i].weight * rate;
+    resource.rising -= claims_[i].weight;
   }
 }
 

@@ -70,11 +70,20 @@ class RatesAtWork {
     double capacity = 0;
     double demand = 0;  ///< what its users could take without it
     int copies = 0;     ///< of its users
-    bool reached = false;
+    bool binds = false, reached = false;
     double left = 0, rising = 0;  ///< while rates are found
     double share = 0;             ///< their quotient
-
-    void divide() { share = left / rising; }
+  };
+  /// What the copies over a hop take of a resource that binds.
+  struct Claim {
+    std::size_t resource = 0;
+    double weight = 0;
+  };
+  /// A hop that has no rate yet, with its part of claims_.
+  struct Rising {
+    std::int32_t hop = 0;
+    std::size_t first = 0, end = 0;
+    double limit = 0;
   };
 
   [[nodiscard]] static std::size_t index_of(std::int32_t hop) {
@@ -88,9 +97,6 @@ class RatesAtWork {
   }
   [[nodiscard]] const HopAtWork& at(std::int32_t hop) const { return hops_[index_of(hop)]; }
   [[nodiscard]] HopAtWork& at(std::int32_t hop) { return hops_[index_of(hop)]; }
-  [[nodiscard]] const ResourceAtWork& at(const Use& use) const {
-    return resources_[use.resource.index()];
-  }
   [[nodiscard]] ResourceAtWork& at(const Use& use) { return resources_[use.resource.index()]; }
   void change(std::int32_t hop, int copies);
   void reach(std::int32_t hop);
@@ -98,8 +104,9 @@ class RatesAtWork {
   void reach_all();
   void fill();
   void begin_filling();
-  [[nodiscard]] double limit_of(std::int32_t hop) const;
-  void stop(std::int32_t hop, double rate);
+  void claim(std::int32_t hop);
+  [[nodiscard]] double find_limits();
+  void stop(const Rising& rising, double rate);
 
   const HopRates& limits_;
   std::vector<HopAtWork> hops_;
@@ -109,7 +116,8 @@ class RatesAtWork {
   std::vector<std::uint64_t> reached_bits_;  ///< the same as reached_
   std::vector<ResourceId> changed_;          ///< resources that bind, or did
   std::vector<std::int32_t> reached_;        ///< hops whose rates are found anew
-  std::vector<std::int32_t> rising_;         ///< of these, those that have none yet
+  std::vector<Rising> rising_;               ///< of these, those that have none yet
+  std::vector<Claim> claims_;                ///< of all that rise, one after another
   std::vector<ResourceId> to_clear_;         ///< resources that were reached
 };
 
