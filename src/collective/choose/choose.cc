@@ -9,7 +9,7 @@
 #include "collective/choose/explain_choice.h"
 #include "collective/choose/largest_piece.h"
 #include "collective/choose/played_part.h"
-#include "collective/choose/predicted_time.h"
+#include "collective/choose/time_of_program.h"
 #include "core/error.h"
 #include "model/program_bound.h"
 
@@ -86,21 +86,12 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       rates_(machine_),
       routes_(machine_, settings_) {}
 
-// Ranks with private memory are divided into processes. A program that needs too many flags, or
-// memory out of reach, cannot be chosen.
 Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
                                 const Program& program, bool divided) {
   played_ += program.nodes().size();
-  if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
-  if (!stays_within_reach(machine_, program)) return Seconds::infinity();
-  try {
-    const auto parts = project(machine_, program, request.ranks, kFlagsPerPair,
-                               entry_awaits_of(executor, request.collective));
-    return predicted_time(machine_, rates_, parts, request.ranks, executor);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    return Seconds::infinity();
-  }
+  const auto [known, is_new] = plays_.try_emplace({&program, executor});
+  if (!is_new) return known->second;
+  return known->second = time_of_program(machine_, rates_, program, request, executor, divided);
 }
 
 // Programs of many nodes have many pieces for each rank.
@@ -188,6 +179,9 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
   Seconds before = Seconds::infinity();
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
     join_slots(draft.tuning, settings_.staging_slot);
+    if (needs_too_many_calls(draft, request, limits.calls,
+                             std::min(best.predicted, limits.to_beat)))
+      break;
     draft.predicted = std::max(predict(draft, request, options), limits.least);
     const bool gains = draft.predicted < best.predicted;
     const bool is_impossible = draft.predicted == Seconds::infinity();
@@ -206,6 +200,21 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     before = draft.predicted;
   }
   return by_best_executor(best, request, options, limits);
+}
+
+// As a graph, by the nodes of one round, and then by those that would be played. They count as
+// played, so that the search goes no further than if they had been.
+bool CollectivePlanner::needs_too_many_calls(const CollectiveDraft& draft,
+                                             const CollectiveRequest& request,
+                                             const GraphCalls& calls, Seconds most) {
+  const Sample sample = this->sample(request, draft);
+  if (draft.executor != Executor::graph || sample.beyond == 0) return false;
+  if (calls.in_pieces_of(draft.tuning.piece) < most * kClearLoss) return false;
+  const std::size_t nodes = program_for(draft, sample.larger).nodes().size();
+  const double all = static_cast<double>(nodes) * times_of(request, sample.larger);
+  const bool are_too_many = calls.of_node * all > most * kClearLoss;
+  if (are_too_many) played_ += nodes;
+  return are_too_many;
 }
 
 bool CollectivePlanner::may_be_halved(const CollectiveDraft& draft) const {
@@ -242,14 +251,17 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   bare.without_order = true;
   const Program program = build(algorithm, machine_, built, bare, &routes_);
   const double times = times_of(request, built);
-  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
+  Candidate candidate{draft, Seconds::infinity(),   Seconds::infinity(), {},
+                      {},    program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
   twins_.note(variant_of(draft), program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
-  const double nodes = static_cast<double>(candidate.nodes) * times / issuers;
-  candidate.calls = machine_.costs.graph_launch_node * nodes;
+  GraphCalls& calls = candidate.graph_calls;
+  calls.of_node = machine_.costs.graph_launch_node * (1 / issuers);
+  candidate.calls = calls.of_node * (static_cast<double>(candidate.nodes) * times);
+  calls.of_byte = candidate.calls * draft.tuning.piece.real();
   if (machine_.nodes() > 1 && candidate.calls > candidate.least * kMostOfCalls)
     candidate.draft.tuning.piece =
         larger_piece(settings_.staging_slot, request, most_joined(algorithm, program),
@@ -265,7 +277,7 @@ void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest&
   decision.draft.predicted = entry.least();
   for (Candidate& each : entry.candidates) {
     each.draft.predicted = Seconds::infinity();
-    if (each.least * kClearLoss >= to_beat) continue;
+    if (each.least * kClearLoss >= to_beat || each.least_calls() > to_beat * kClearLoss) continue;
     if (to_beat < Seconds::infinity() && has_played_enough()) continue;
     CollectiveDraft draft = each.draft;
     draft.executor = executors_of(options).back();
@@ -290,7 +302,7 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
     const bool is_long = sample(request, each.draft).beyond > 0;
     const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
     const CollectiveDraft draft =
-        best_piece(each.draft, request, options, {each.least, give_up, to_beat});
+        best_piece(each.draft, request, options, {each.least, give_up, to_beat, each.graph_calls});
     if (draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     to_beat = std::min(to_beat, draft.predicted);
@@ -401,6 +413,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
                                                                const CollectiveOptions& options) {
   most_played_ = played_ + kMostPlayed;
   programs_.clear();
+  plays_.clear();
   predictions_.clear();
   nodes_.clear();
   twins_ = {};
@@ -426,6 +439,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
     sort();
   }
   programs_.clear();
+  plays_.clear();
   std::vector<AlgorithmDecision> decisions;
   for (Entry& each : entries) decisions.push_back(std::move(each.decision));
   explain(decisions);

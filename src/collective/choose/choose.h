@@ -102,18 +102,30 @@ class CollectivePlanner {
   /// The same without the program, which of a large message is long.
   [[nodiscard]] CollectivePlan choose(const CollectiveRequest& request,
                                       const CollectiveOptions& options = {});
-  /// Nodes of programs that were played for the choices made so far.
+  /// Nodes of programs that were played, or judged like that, for the choices made so far.
   [[nodiscard]] std::size_t played() const { return played_; }
 
  private:
   static constexpr double kClearLoss = 1.02;  ///< smaller pieces do not make up for more
 
+  /// How long the calls of an algorithm's graph take: of a node, and of all in pieces of a byte.
+  struct GraphCalls {
+    Seconds of_node = {}, of_byte = {};
+
+    [[nodiscard]] Seconds in_pieces_of(Bytes piece) const { return of_byte * (1 / piece.real()); }
+  };
   /// A variant of an algorithm, and the least time that it takes over one path, and over several.
   struct Candidate {
     CollectiveDraft draft;
     Seconds least, least_by_any_way;
-    Seconds calls = {};     ///< of all of it, as a graph
+    Seconds calls = {};  ///< of all of it, as a graph
+    GraphCalls graph_calls = {};
     std::size_t nodes = 0;  ///< of a program with one piece for each rank
+
+    /// Smaller pieces need more calls.
+    [[nodiscard]] Seconds least_calls() const {
+      return graph_calls.in_pieces_of(draft.tuning.piece);
+    }
   };
   /// An algorithm on its way to a decision.
   struct Entry {
@@ -141,6 +153,7 @@ class CollectivePlanner {
   /// Of a search: no less time is possible, more ends it, and what has to be beaten.
   struct Limits {
     Seconds least, give_up, to_beat;
+    GraphCalls calls = {};  ///< none: they limit nothing
   };
   /// A request and what stands for it: two smaller ones, or itself alone.
   struct Sample {
@@ -172,6 +185,9 @@ class CollectivePlanner {
                                        const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, const Limits& limits);
+  [[nodiscard]] bool needs_too_many_calls(const CollectiveDraft& draft,
+                                          const CollectiveRequest& request, const GraphCalls& calls,
+                                          Seconds most);
   [[nodiscard]] bool may_be_halved(const CollectiveDraft& draft) const;
   [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
                                                  const CollectiveRequest& request,
@@ -179,6 +195,7 @@ class CollectivePlanner {
                                                  const Limits& limits);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
+  /// The same program is played once.
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
                              const Program& program, bool divided);
   /// Of the same draft in pieces twice as large, if that has made the same program.
@@ -195,6 +212,7 @@ class CollectivePlanner {
   Routes routes_;
   /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
+  std::map<std::pair<const Program*, Executor>, Seconds> plays_;                   ///< of these
   std::map<Variant, std::size_t> nodes_;                                           ///< as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
   Twins twins_;
