@@ -4,17 +4,27 @@
 #include <bit>
 
 #include "core/units.h"
+#include "model/needed_limits.h"
 
 namespace polypath::model {
 
 HopRates::HopRates(const Machine& machine)
     : machine_(machine), capacities_(capacities_of(machine)) {
-  for (std::int32_t hop = 0; hop < static_cast<std::int32_t>(machine.hops.size()); ++hop) {
-    caps_.push_back(machine.hop({hop}).bandwidth.value);
-    for (const Use& use : machine.hop({hop}).uses) {
-      if (capacities_[use.resource.index()] == BytesPerSecond::infinity()) continue;
-      uses_.push_back(use);
+  const std::vector<bool> needed = needed_limits(machine, capacities_);
+  std::vector<int> users(capacities_.size());
+  for (const Hop& hop : machine.hops)
+    for (const Use& use : hop.uses) ++users[use.resource.index()];
+  for (const Hop& hop : machine.hops) {
+    double own = BytesPerSecond::infinity().value;
+    for (const Use& use : hop.uses) {
+      const Capacity& capacity = capacities_[use.resource.index()];
+      if (!needed[use.resource.index()]) continue;
+      const bool is_own = users[use.resource.index()] == 1 && capacity.credit == 0;
+      if (is_own) own = std::min(own, capacity.value / use.weight);
+      else uses_.push_back(use);
     }
+    caps_.push_back(std::min(hop.bandwidth.value, own));
+    own_.push_back(own);
     begins_.push_back(uses_.size());
   }
   for (std::size_t r = 0; r < capacities_.size(); ++r)
@@ -130,7 +140,7 @@ void RatesAtWork::claim(std::int32_t hop) {
     at(use).rising += weight;
     claims_.push_back({use.resource.index(), weight});
   }
-  if (claims_.size() == first) at(hop).rate = limits_.cap(hop);
+  if (claims_.size() == first) at(hop).rate = cap(hop);
   else rising_.push_back({hop, first, claims_.size()});
 }
 
@@ -143,7 +153,7 @@ double RatesAtWork::find_limits() {
   }
   double level = BytesPerSecond::infinity().value;
   for (Rising& each : rising_) {
-    double limit = limits_.cap(each.hop);
+    double limit = cap(each.hop);
     for (std::size_t i = each.first; i < each.end; ++i)
       limit = std::min(limit, resources_[claims_[i].resource].share);
     each.limit = std::max(limit, 0.0);

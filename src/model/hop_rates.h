@@ -7,6 +7,7 @@
 // are found anew for what is joined to it by resources that bind; all others keep theirs, which is
 // what progressive filling (fair_rates.h) of all of them would find.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -27,7 +28,9 @@ class HopRates {
   [[nodiscard]] std::span<const ResourceId> with_burst() const { return with_burst_; }
   [[nodiscard]] std::size_t hops() const { return machine_.hops.size(); }
   [[nodiscard]] double cap(std::int32_t hop) const { return caps_[static_cast<std::size_t>(hop)]; }
-  /// What a hop takes of resources that limit anything.
+  /// What resources that no other hop uses allow all copies over a hop.
+  [[nodiscard]] double own(std::int32_t hop) const { return own_[static_cast<std::size_t>(hop)]; }
+  /// What a hop takes of the others that limit anything (needed_limits.h).
   [[nodiscard]] std::span<const Use> uses(std::int32_t hop) const {
     const auto i = static_cast<std::size_t>(hop);
     return std::span(uses_).subspan(begins_[i], begins_[i + 1] - begins_[i]);
@@ -37,7 +40,8 @@ class HopRates {
   const Machine& machine_;
   std::vector<Capacity> capacities_;
   std::vector<ResourceId> with_burst_;
-  std::vector<double> caps_;
+  std::vector<double> caps_;  ///< of one copy
+  std::vector<double> own_;
   std::vector<Use> uses_;  ///< of all hops, one after another
   std::vector<std::size_t> begins_ = {0};
 };
@@ -98,6 +102,10 @@ class RatesAtWork {
   [[nodiscard]] const HopAtWork& at(std::int32_t hop) const { return hops_[index_of(hop)]; }
   [[nodiscard]] HopAtWork& at(std::int32_t hop) { return hops_[index_of(hop)]; }
   [[nodiscard]] ResourceAtWork& at(const Use& use) { return resources_[use.resource.index()]; }
+  /// The most that each copy over the hop may take.
+  [[nodiscard]] double cap(std::int32_t hop) const {
+    return std::min(limits_.cap(hop), limits_.own(hop) / at(hop).copies);
+  }
   void change(std::int32_t hop, int copies);
   void reach(std::int32_t hop);
   void reach_users(ResourceId resource);
