@@ -61,7 +61,7 @@ void RatesAtWork::change(std::int32_t hop, int copies) {
     resource.binds = binds(resource.demand, resource.capacity);
     std::uint64_t& word = word_of(use.resource, hop);
     word = at(hop).copies > 0 ? word | bit_of(hop) : word & ~bit_of(hop);
-    if (did_bind || resource.binds) changed_.push_back(use.resource);
+    if (did_bind || resource.binds) changed_.push_back(use.resource.index());
   }
 }
 
@@ -70,13 +70,13 @@ void RatesAtWork::limit(ResourceId resource, double capacity) {
   if (limited.capacity == capacity) return;
   limited.capacity = capacity;
   limited.binds = binds(limited.demand, capacity);
-  changed_.push_back(resource);
+  changed_.push_back(resource.index());
 }
 
 void RatesAtWork::find() {
   reach_all();
   fill();
-  for (const ResourceId resource : to_clear_) resources_[resource.index()].reached = false;
+  for (const std::size_t resource : to_clear_) resources_[resource].reached = false;
   std::ranges::fill(reached_bits_, 0);
   reached_.clear(), to_clear_.clear(), changed_.clear(), claims_.clear();
 }
@@ -89,13 +89,14 @@ void RatesAtWork::reach(std::int32_t hop) {
 }
 
 // In the order of the hops.
-void RatesAtWork::reach_users(ResourceId resource) {
-  bool& reached = resources_[resource.index()].reached;
-  if (reached) return;
-  reached = true;
+void RatesAtWork::reach_users(std::size_t resource) {
+  ResourceAtWork& reached = resources_[resource];
+  if (reached.reached) return;
+  reached.reached = true;
+  reached.left = reached.capacity, reached.rising = 0;
   to_clear_.push_back(resource);
   for (std::size_t word = 0; word < words_; ++word) {
-    std::uint64_t more = at_work_[words_ * resource.index() + word] & ~reached_bits_[word];
+    std::uint64_t more = at_work_[words_ * resource + word] & ~reached_bits_[word];
     reached_bits_[word] |= more;
     for (; more != 0; more &= more - 1)
       reached_.push_back(static_cast<std::int32_t>(word * kBits) + std::countr_zero(more));
@@ -103,15 +104,28 @@ void RatesAtWork::reach_users(ResourceId resource) {
 }
 
 void RatesAtWork::reach_all() {
-  for (const ResourceId resource : changed_) reach_users(resource);
-  for (std::size_t next = 0; next < reached_.size();)  // more are reached meanwhile
-    for (const Use& use : limits_.uses(reached_[next++]))
-      if (at(use).binds) reach_users(use.resource);
+  for (const std::size_t resource : changed_) reach_users(resource);
+  for (std::size_t next = 0; next < reached_.size(); ++next)  // more are reached meanwhile
+    if (at(reached_[next]).copies > 0) claim(reached_[next]);
+}
+
+// Resources that do not bind limit nothing, so that only the others count.
+void RatesAtWork::claim(std::int32_t hop) {
+  const std::size_t first = claims_.size();
+  const double copies = at(hop).copies;
+  for (const Use& use : limits_.uses(hop)) {
+    if (!at(use).binds) continue;
+    const std::size_t resource = use.resource.index();
+    reach_users(resource);
+    resources_[resource].rising += copies * use.weight;
+    claims_.push_back({resource, copies * use.weight});
+  }
+  if (claims_.size() == first) at(hop).rate = cap(hop);
+  else rising_.push_back({hop, first, claims_.size(), 0, cap(hop)});
 }
 
 // Progressive filling of the hops that were reached (fair_rates.h).
 void RatesAtWork::fill() {
-  begin_filling();
   while (!rising_.empty()) {
     const double level = find_limits();
     std::size_t left = 0;
@@ -122,38 +136,16 @@ void RatesAtWork::fill() {
   }
 }
 
-// Resources that do not bind limit nothing, so that only the others count.
-void RatesAtWork::begin_filling() {
-  for (const ResourceId resource : to_clear_) {
-    ResourceAtWork& reached = resources_[resource.index()];
-    reached.left = reached.capacity, reached.rising = 0;
-  }
-  for (const std::int32_t hop : reached_)
-    if (at(hop).copies > 0) claim(hop);
-}
-
-void RatesAtWork::claim(std::int32_t hop) {
-  const std::size_t first = claims_.size();
-  for (const Use& use : limits_.uses(hop)) {
-    if (!at(use).binds) continue;
-    const double weight = at(hop).copies * use.weight;
-    at(use).rising += weight;
-    claims_.push_back({use.resource.index(), weight});
-  }
-  if (claims_.size() == first) at(hop).rate = cap(hop);
-  else rising_.push_back({hop, first, claims_.size()});
-}
-
 // The level at which each hop that rises must stop, were nothing else to stop before. Returns the
 // lowest.
 double RatesAtWork::find_limits() {
-  for (const ResourceId resource : to_clear_) {
-    ResourceAtWork& reached = resources_[resource.index()];
+  for (const std::size_t resource : to_clear_) {
+    ResourceAtWork& reached = resources_[resource];
     reached.share = reached.left / reached.rising;
   }
   double level = BytesPerSecond::infinity().value;
   for (Rising& each : rising_) {
-    double limit = cap(each.hop);
+    double limit = each.cap;
     for (std::size_t i = each.first; i < each.end; ++i)
       limit = std::min(limit, resources_[claims_[i].resource].share);
     each.limit = std::max(limit, 0.0);

@@ -88,6 +88,7 @@ class RatesAtWork {
     std::int32_t hop = 0;
     std::size_t first = 0, end = 0;
     double limit = 0;
+    double cap = 0;  ///< of each copy
   };
 
   [[nodiscard]] static std::size_t index_of(std::int32_t hop) {
@@ -108,10 +109,9 @@ class RatesAtWork {
   }
   void change(std::int32_t hop, int copies);
   void reach(std::int32_t hop);
-  void reach_users(ResourceId resource);
+  void reach_users(std::size_t resource);
   void reach_all();
   void fill();
-  void begin_filling();
   void claim(std::int32_t hop);
   [[nodiscard]] double find_limits();
   void stop(const Rising& rising, double rate);
@@ -122,11 +122,11 @@ class RatesAtWork {
   std::size_t words_;                        ///< of a set of hops, a bit for each
   std::vector<std::uint64_t> at_work_;       ///< the hops that use a resource now, by resource
   std::vector<std::uint64_t> reached_bits_;  ///< the same as reached_
-  std::vector<ResourceId> changed_;          ///< resources that bind, or did
+  std::vector<std::size_t> changed_;         ///< resources that bind, or did
   std::vector<std::int32_t> reached_;        ///< hops whose rates are found anew
   std::vector<Rising> rising_;               ///< of these, those that have none yet
   std::vector<Claim> claims_;                ///< of all that rise, one after another
-  std::vector<ResourceId> to_clear_;         ///< resources that were reached
+  std::vector<std::size_t> to_clear_;        ///< resources that were reached
 };
 
 }  // namespace polypath::model

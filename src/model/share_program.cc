@@ -32,13 +32,13 @@ class ShareProgram {
       unit_ = std::max(unit_, group.total * columns_[rests_.back()].path->time.slope);
       levels_.insert(group.deadline);
     }
+    for (std::size_t c = 0; c < columns_.size(); ++c) note_claims(c);
   }
 
   ShareAmounts solve(AmongEqual among_equal) {
     for (std::size_t c = 0; c < columns_.size(); ++c) add_path_row(c);
-    for (const auto& [resource, start] : first_use(groups_))
-      if (capacity_of(resource) < BytesPerSecond::infinity().value)
-        for (const double level : levels_) add_resource_rows(resource, start, level);
+    for (const auto& [resource, use] : uses_)
+      for (const double level : levels_) add_resource_rows(resource, use, level);
     SecondObjective second;
     if (among_equal == AmongEqual::least_use) second = {use_of_machine(), kSlack};
     const auto solution =
@@ -47,8 +47,26 @@ class ShareProgram {
   }
 
  private:
+  /// The claims of all columns on one resource, and the least offset of those that have some.
+  struct ClaimsOn {
+    double start = 0;
+    std::vector<double> claims;
+  };
+
   [[nodiscard]] double capacity_of(ResourceId resource) const {
     return available_[resource.index()].value;
+  }
+
+  void note_claims(std::size_t c) {
+    const SharedPath& path = *columns_[c].path;
+    const double start = path.time.offset.value;
+    for (const auto& [resource, weight] : path.claims) {
+      if (capacity_of(resource) == BytesPerSecond::infinity().value) continue;
+      ClaimsOn& use = uses_.try_emplace(resource, ClaimsOn{start, {}}).first->second;
+      if (use.claims.empty()) use.claims.resize(columns_.size());
+      use.start = std::min(use.start, start);
+      if (use.claims[c] == 0) use.claims[c] = weight;
+    }
   }
 
   void add_path_row(std::size_t c) {
@@ -60,18 +78,20 @@ class ShareProgram {
 
   // The transfers that must be over by the deadline of `level` must fit into the time until then:
   // of a resource with a burst both at that rate and, but for its credit, at the lasting one.
-  void add_resource_rows(ResourceId resource, double start, double level) {
+  void add_resource_rows(ResourceId resource, const ClaimsOn& use, double level) {
     const Capacity& capacity = available_[resource.index()];
-    add_resource_row(resource, capacity.value, start - capacity.credit / capacity.value, level);
-    if (capacity.credit > 0) add_resource_row(resource, capacity.burst, start, level);
+    const double rested = use.start - capacity.credit / capacity.value;
+    add_resource_row(use.claims, capacity.value, rested, level);
+    if (capacity.credit > 0) add_resource_row(use.claims, capacity.burst, use.start, level);
   }
 
-  void add_resource_row(ResourceId resource, double rate, double start, double level) {
+  void add_resource_row(const std::vector<double>& claims, double rate, double start,
+                        double level) {
     add_row(
         [&](std::size_t i) {
           const ShareGroup& group = *columns_[i].group;
           if (group.deadline > level) return 0.0;
-          return claim_on(*columns_[i].path, resource) * group.total / rate;
+          return claims[i] * group.total / rate;
         },
         start, level);
   }
@@ -135,7 +155,8 @@ class ShareProgram {
   std::span<const ShareGroup> groups_;
   std::span<const Capacity> available_;
   std::vector<Column> columns_;
-  std::vector<std::size_t> rests_;  // each group's first column
+  std::vector<std::size_t> rests_;       // each group's first column
+  std::map<ResourceId, ClaimsOn> uses_;  // of those that limit anything
   std::set<double> levels_;
   double unit_ = 0;
   std::vector<DeadlineRow> rows_;
