@@ -37,8 +37,11 @@ class ShareProgram {
 
   ShareAmounts solve(AmongEqual among_equal) {
     for (std::size_t c = 0; c < columns_.size(); ++c) add_path_row(c);
-    for (const auto& [resource, use] : uses_)
-      for (const double level : levels_) add_resource_rows(resource, use, level);
+    for (auto& [resource, use] : uses_) {
+      use.is_needed = !follows_from_another(resource, use);
+      for (const double level : levels_)
+        if (use.is_needed) add_resource_rows(resource, use, level);
+    }
     SecondObjective second;
     if (among_equal == AmongEqual::least_use) second = {use_of_machine(), kSlack};
     const auto solution =
@@ -51,6 +54,7 @@ class ShareProgram {
   struct ClaimsOn {
     double start = 0;
     std::vector<double> claims;
+    bool is_needed = true;
   };
 
   [[nodiscard]] double capacity_of(ResourceId resource) const {
@@ -67,6 +71,31 @@ class ShareProgram {
       use.start = std::min(use.start, start);
       if (use.claims[c] == 0) use.claims[c] = weight;
     }
+  }
+
+  // True if the row of a path, or of another resource that the first of its paths uses, says as
+  // much.
+  [[nodiscard]] bool follows_from_another(ResourceId resource, const ClaimsOn& use) const {
+    const auto used = [](double claim) { return claim != 0; };
+    if (levels_.size() > 1 || available_[resource.index()].credit > 0) return false;
+    const auto first = std::ranges::find_if(use.claims, used);
+    const SharedPath& path = *columns_[static_cast<std::size_t>(first - use.claims.begin())].path;
+    const bool is_only_one = std::none_of(first + 1, use.claims.end(), used);
+    if (is_only_one && *first <= path.time.slope * capacity_of(resource)) return true;
+    return std::ranges::any_of(path.claims, [&](const Use& claim) {
+      const auto other = uses_.find(claim.resource);
+      return other != uses_.end() && claim.resource != resource &&
+             says_as_much(*other, resource, use);
+    });
+  }
+  [[nodiscard]] bool says_as_much(const std::pair<const ResourceId, ClaimsOn>& other,
+                                  ResourceId resource, const ClaimsOn& use) const {
+    const auto& [id, its] = other;
+    if (!its.is_needed || available_[id.index()].credit > 0 || its.start < use.start) return false;
+    const double times = capacity_of(id) / capacity_of(resource);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (its.claims[c] < use.claims[c] * times) return false;
+    return true;
   }
 
   void add_path_row(std::size_t c) {

@@ -37,6 +37,10 @@ constexpr std::size_t kLargeProgram = 200;
 // predicted to take 2 % longer, and with 16'000 three gain 0.2 % at most.
 constexpr std::size_t kMostPlayed = 12'000;
 
+// Several paths are tried only if no more were played before: their shares take long to find. With
+// 4'800 two of those collectives are predicted to take 0.5 % longer, with 6'000 none.
+constexpr std::size_t kMostBeforePaths = 7'200;
+
 // Among nodes pieces are larger than a slot where calls take more than this part of what links
 // need. Within a node large copies at once hold each other up (take_turns).
 constexpr double kMostOfCalls = 0.25;
@@ -66,8 +70,9 @@ Variant variant_of(const CollectiveDraft& draft) {
   return {draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)};
 }
 
-bool are_divided(const CollectiveOptions& options) {
-  return options.divided || options.private_memory;
+bool may_be_halved(const CollectiveDraft& draft, const Settings& settings) {
+  return !draft.algorithm->is_kernel &&
+         draft.tuning.piece >= settings.min_chunk + settings.min_chunk;
 }
 
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
@@ -88,9 +93,9 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
 
 Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
                                 const Program& program, bool divided) {
-  played_ += program.nodes().size();
   const auto [known, is_new] = plays_.try_emplace({&program, executor});
   if (!is_new) return known->second;
+  played_ += program.nodes().size();
   return known->second = time_of_program(machine_, rates_, program, request, executor, divided);
 }
 
@@ -189,7 +194,7 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     if (gains) best = draft, in_vain = 0;
     else if (is_impossible || draft.predicted > best.predicted) ++in_vain;
     if (draft.predicted > limits.give_up || has_played_enough()) return best;
-    if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft)) break;
+    if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft, settings_)) break;
     if (const Seconds gain = before - draft.predicted;
         gain > Seconds{} && before < Seconds::infinity()) {
       if (draft.predicted - gain * kMostOfHalvings > limits.to_beat) return best;
@@ -200,26 +205,6 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     before = draft.predicted;
   }
   return by_best_executor(best, request, options, limits);
-}
-
-// As a graph, by the nodes of one round, and then by those that would be played. They count as
-// played, so that the search goes no further than if they had been.
-bool CollectivePlanner::needs_too_many_calls(const CollectiveDraft& draft,
-                                             const CollectiveRequest& request,
-                                             const GraphCalls& calls, Seconds most) {
-  const Sample sample = this->sample(request, draft);
-  if (draft.executor != Executor::graph || sample.beyond == 0) return false;
-  if (calls.in_pieces_of(draft.tuning.piece) < most * kClearLoss) return false;
-  const std::size_t nodes = program_for(draft, sample.larger).nodes().size();
-  const double all = static_cast<double>(nodes) * times_of(request, sample.larger);
-  const bool are_too_many = calls.of_node * all > most * kClearLoss;
-  if (are_too_many) played_ += nodes;
-  return are_too_many;
-}
-
-bool CollectivePlanner::may_be_halved(const CollectiveDraft& draft) const {
-  return !draft.algorithm->is_kernel &&
-         draft.tuning.piece >= settings_.min_chunk + settings_.min_chunk;
 }
 
 // A draft that has been played by the last one of the executors.
@@ -281,6 +266,7 @@ void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest&
     if (to_beat < Seconds::infinity() && has_played_enough()) continue;
     CollectiveDraft draft = each.draft;
     draft.executor = executors_of(options).back();
+    if (is_hopeless(draft, each, request, options, to_beat)) continue;
     draft.predicted = std::max(predict(draft, request, options), each.least);
     each.draft.predicted = draft.predicted;
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
@@ -393,19 +379,6 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   return plan;
 }
 
-// The fastest first, which was played. A candidate that was not played because its gain would be
-// small counts as equal.
-void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) {
-  for (Entry& each : entries)
-    if (each.decision.at_least)
-      each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
-  const auto first =
-      std::ranges::find_if_not(entries, [](const Entry& each) { return each.decision.at_least; });
-  if (first != entries.end()) std::rotate(entries.begin(), first, first + 1);
-}
-
 // The fastest first. A joint plan of messages over several paths takes longer than all else here:
 // it is made for the few that are best over one path, and where that is far from what the GPUs'
 // links together allow.
@@ -424,6 +397,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   const auto sort = [&] { sort_by_time(entries, best); };
   sort();
   if (path_choices(machine_, options.paths).back()) {
+    const std::size_t most_for_paths = most_played_ - (kMostPlayed - kMostBeforePaths);
     std::size_t tried = 0;
     for (Entry& each : entries) {
       const bool hopeful = each.counted(each.least_by_any_way()) * kLeastHope < best;
@@ -431,7 +405,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
       // Over several paths they would not go in turn, and copies at once hold each other up.
       const bool in_turn = each.candidates.front().draft.tuning.in_turn;
       const bool in_vain = !hopeful || is_kernel || in_turn || tried == kMostJoint;
-      if (one_path && (in_vain || has_played_enough())) continue;
+      if (one_path && (in_vain || played_ > most_for_paths)) continue;
       ++tried;
       try_several_paths(each.decision, each.candidates, request, options, each.to_beat(best));
       best = std::min(best, each.counted());
@@ -444,15 +418,6 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   for (Entry& each : entries) decisions.push_back(std::move(each.decision));
   explain(decisions);
   return decisions;
-}
-
-// Kernels first, which are played at once, then those that seem fastest.
-void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
-    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
-    return a.estimate() < b.estimate();
-  });
 }
 
 // Where the first trees by hosts go by none, others hardly do.

@@ -59,6 +59,11 @@ struct CollectiveOptions {
   Bytes at_once = 2_GiB;
 };
 
+/// True if each rank runs a part of its own.
+inline bool are_divided(const CollectiveOptions& options) {
+  return options.divided || options.private_memory;
+}
+
 /// How ranks of their own await each other in programs of such calls.
 inline EntryAwaits entry_awaits_of(Executor executor, Collective collective) {
   const bool at_first = executor == Executor::graph && reduces(collective);
@@ -185,10 +190,14 @@ class CollectivePlanner {
                                        const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, const Limits& limits);
+  /// By its first pieces, and what links and calls need for the others.
+  [[nodiscard]] bool is_hopeless(const CollectiveDraft& draft, const Candidate& candidate,
+                                 const CollectiveRequest& request, const CollectiveOptions& options,
+                                 Seconds to_beat);
+  /// In pieces so large, or smaller ones.
   [[nodiscard]] bool needs_too_many_calls(const CollectiveDraft& draft,
                                           const CollectiveRequest& request, const GraphCalls& calls,
                                           Seconds most);
-  [[nodiscard]] bool may_be_halved(const CollectiveDraft& draft) const;
   [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
                                                  const CollectiveRequest& request,
                                                  const CollectiveOptions& options,
