@@ -32,6 +32,7 @@ class ShareProgram {
       unit_ = std::max(unit_, group.total * columns_[rests_.back()].path->time.slope);
       levels_.insert(group.deadline);
     }
+    costs_.resize(columns_.size());
     for (std::size_t c = 0; c < columns_.size(); ++c) note_claims(c);
   }
 
@@ -101,8 +102,8 @@ class ShareProgram {
   void add_path_row(std::size_t c) {
     const LinearTime& time = columns_[c].path->time;
     const ShareGroup& group = *columns_[c].group;
-    add_row([&](std::size_t i) { return i == c ? time.slope * group.total : 0.0; },
-            time.offset.value, group.deadline);
+    costs_[c] = time.slope * group.total;
+    add_row(time.offset.value, group.deadline);
   }
 
   // The transfers that must be over by the deadline of `level` must fit into the time until then:
@@ -116,47 +117,41 @@ class ShareProgram {
 
   void add_resource_row(const std::vector<double>& claims, double rate, double start,
                         double level) {
-    add_row(
-        [&](std::size_t i) {
-          const ShareGroup& group = *columns_[i].group;
-          if (group.deadline > level) return 0.0;
-          return claims[i] * group.total / rate;
-        },
-        start, level);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (const ShareGroup& group = *columns_[c].group; claims[c] != 0 && group.deadline <= level)
+        costs_[c] = claims[c] * group.total / rate;
+    add_row(start, level);
   }
 
-  // Σ seconds(i)·b_i + offset <= level·T, with the b_0 replaced.
-  template <class SecondsOf>
-  void add_row(SecondsOf seconds, double offset, double level) {
-    for (const std::size_t rest : rests_) offset += seconds(rest);
+  // Σ costs(i)·b_i + offset <= level·T, with the b_0 replaced. Then nothing costs anything.
+  void add_row(double offset, double level) {
+    for (const std::size_t rest : rests_) offset += costs_[rest];
     DeadlineRow row;
     row.constant = -offset / (unit_ * level);
-    row.coefficients = against_rest(seconds, unit_ * level);
+    row.coefficients = against_rest(unit_ * level);
     rows_.push_back(std::move(row));
+    std::ranges::fill(costs_, 0);
   }
 
   // The extra cost of a column's amount over the same amount in its group's rest.
-  template <class CostOf>
-  [[nodiscard]] std::vector<double> against_rest(CostOf cost, double unit) const {
+  [[nodiscard]] std::vector<double> against_rest(double unit) const {
     std::vector<double> costs;
-    costs.reserve(columns_.size());
+    costs.reserve(columns_.size() + 1);
     for (std::size_t g = 0; g < rests_.size(); ++g) {
-      const double of_rest = cost(rests_[g]);
-      for (std::size_t c = rests_[g] + 1; c < rests_[g] + groups_[g].used.size(); ++c)
-        costs.push_back((cost(c) - of_rest) / unit);
+      const double of_rest = costs_[rests_[g]];
+      for (std::size_t c = rests_[g] + 1; c < rests_[g] + groups_[g].used.size(); ++c) {
+        const double more = costs_[c] - of_rest;
+        costs.push_back(more == 0 ? 0 : more / unit);
+      }
     }
     return costs;
   }
 
-  [[nodiscard]] std::vector<double> use_of_machine() const {
-    return against_rest(
-        [&](std::size_t c) {
-          double seconds = 0;
-          for (const Use& claim : columns_[c].path->claims)
-            seconds += claim.weight * columns_[c].group->total / capacity_of(claim.resource);
-          return seconds;
-        },
-        unit_);
+  [[nodiscard]] std::vector<double> use_of_machine() {
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      for (const Use& claim : columns_[c].path->claims)
+        costs_[c] += claim.weight * columns_[c].group->total / capacity_of(claim.resource);
+    return against_rest(unit_);
   }
 
   [[nodiscard]] std::vector<AmountLimit> limits() const {
@@ -184,6 +179,7 @@ class ShareProgram {
   std::span<const ShareGroup> groups_;
   std::span<const Capacity> available_;
   std::vector<Column> columns_;
+  std::vector<double> costs_;            // of a row that is made, by column
   std::vector<std::size_t> rests_;       // each group's first column
   std::map<ResourceId, ClaimsOn> uses_;  // of those that limit anything
   std::set<double> levels_;

@@ -132,6 +132,7 @@ std::optional<Seconds> CollectivePlanner::time_of_same_program(const CollectiveD
   const auto time = predictions_.find({draft.algorithm, larger, draft.executor});
   const auto program = programs_.find({draft.algorithm, larger, message_bytes(request).value});
   if (time == predictions_.end() || program == programs_.end()) return std::nullopt;
+  if (most_over_a_hop(program->second) <= draft.tuning.piece) return time->second;
   const std::size_t nodes = program_for(draft, request).nodes().size();
   return nodes == program->second.nodes().size() ? std::optional(time->second) : std::nullopt;
 }
@@ -216,6 +217,7 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
   if (executors.size() == 1 || played.predicted > limits.to_beat * kMostByExecutor) return played;
   CollectiveDraft draft = played;
   draft.executor = executors.front();
+  if (!are_divided(options) && time_of_calls(draft, request) > played.predicted) return played;
   draft.predicted = std::max(predict(draft, request, options), limits.least);
   return draft.predicted < played.predicted ? draft : played;
 }

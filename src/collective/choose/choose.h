@@ -190,6 +190,9 @@ class CollectivePlanner {
                                        const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, const Limits& limits);
+  /// How long the calls of all of it take.
+  [[nodiscard]] Seconds time_of_calls(const CollectiveDraft& draft,
+                                      const CollectiveRequest& request);
   /// By its first pieces, and what links and calls need for the others.
   [[nodiscard]] bool is_hopeless(const CollectiveDraft& draft, const Candidate& candidate,
                                  const CollectiveRequest& request, const CollectiveOptions& options,
