@@ -39,7 +39,7 @@ constexpr std::size_t kMostPlayed = 12'000;
 
 // Several paths are tried only if no more were played before: their shares take long to find. With
 // 4'800 two of those collectives are predicted to take 0.5 % longer, with 6'000 none.
-constexpr std::size_t kMostBeforePaths = 7'200;
+constexpr std::size_t kMostBeforePaths = 6'000;
 
 // Among nodes pieces are larger than a slot where calls take more than this part of what links
 // need. Within a node large copies at once hold each other up (take_turns).
@@ -262,7 +262,8 @@ void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest&
                                           const CollectiveOptions& options, Seconds to_beat) {
   AlgorithmDecision& decision = entry.decision;
   decision.draft.predicted = entry.least();
-  for (Candidate& each : entry.candidates) {
+  for (Candidate* const candidate : entry.by_least()) {
+    Candidate& each = *candidate;
     each.draft.predicted = Seconds::infinity();
     if (each.least * kClearLoss >= to_beat || each.least_calls() > to_beat * kClearLoss) continue;
     if (to_beat < Seconds::infinity() && has_played_enough()) continue;

@@ -144,6 +144,8 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
+    /// Its candidates, those that links allow the least time first.
+    [[nodiscard]] std::vector<Candidate*> by_least();
     /// Of those of one mode; infinite if there is none.
     [[nodiscard]] Seconds least(const SendMode& mode) const;
     /// False of more trees that cannot gain.

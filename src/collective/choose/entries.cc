@@ -39,6 +39,13 @@ Seconds CollectivePlanner::Entry::least() const {
   return std::ranges::min(candidates, {}, &Candidate::least).least;
 }
 
+std::vector<CollectivePlanner::Candidate*> CollectivePlanner::Entry::by_least() {
+  std::vector<Candidate*> sorted;
+  for (Candidate& each : candidates) sorted.push_back(&each);
+  std::ranges::stable_sort(sorted, {}, &Candidate::least);
+  return sorted;
+}
+
 Seconds CollectivePlanner::Entry::least(const SendMode& mode) const {
   Seconds least = Seconds::infinity();
   for (const Candidate& each : candidates)
