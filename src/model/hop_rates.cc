@@ -47,7 +47,11 @@ void RatesAtWork::begin(HopId hop) {
   change(hop.value, 1);
 }
 
-void RatesAtWork::end(HopId hop) { change(hop.value, -1); }
+// Those that are left share what only they use.
+void RatesAtWork::end(HopId hop) {
+  change(hop.value, -1);
+  if (at(hop.value).copies > 0) reach(hop.value);
+}
 
 // Rounding does not add up: a resource without users is asked for nothing.
 void RatesAtWork::change(std::int32_t hop, int copies) {

@@ -55,7 +55,7 @@ class RatesAtWork {
   /// One copy more over a hop, or one less.
   void begin(HopId hop);
   void end(HopId hop);
-  /// What copies share of a resource from now on.
+  /// What copies share of a resource with a burst from now on.
   void limit(ResourceId resource, double capacity);
   /// Finds the rates that all this has changed.
   void find();
