@@ -15,20 +15,22 @@ HopRates::HopRates(const Machine& machine)
   for (const Hop& hop : machine.hops)
     for (const Use& use : hop.uses) ++users[use.resource.index()];
   for (const Hop& hop : machine.hops) {
-    double own = BytesPerSecond::infinity().value;
-    for (const Use& use : hop.uses) {
-      const Capacity& capacity = capacities_[use.resource.index()];
-      if (!needed[use.resource.index()]) continue;
-      const bool is_own = users[use.resource.index()] == 1 && capacity.credit == 0;
-      if (is_own) own = std::min(own, capacity.value / use.weight);
-      else uses_.push_back(use);
-    }
-    caps_.push_back(std::min(hop.bandwidth.value, own));
-    own_.push_back(own);
+    own_.push_back(BytesPerSecond::infinity().value);
+    for (const Use& use : hop.uses)
+      if (needed[use.resource.index()]) add_use(use, users[use.resource.index()] == 1);
+    caps_.push_back(std::min(hop.bandwidth.value, own_.back()));
     begins_.push_back(uses_.size());
   }
   for (std::size_t r = 0; r < capacities_.size(); ++r)
     if (capacities_[r].credit > 0) with_burst_.push_back({static_cast<std::int32_t>(r)});
+}
+
+// Of the last hop.
+void HopRates::add_use(const Use& use, bool is_only_user) {
+  const Capacity& capacity = capacities_[use.resource.index()];
+  if (is_only_user && capacity.credit == 0)
+    own_.back() = std::min(own_.back(), capacity.value / use.weight);
+  else uses_.push_back(use);
 }
 
 RatesAtWork::RatesAtWork(const HopRates& hops)
@@ -109,8 +111,10 @@ void RatesAtWork::reach_users(std::size_t resource) {
 
 void RatesAtWork::reach_all() {
   for (const std::size_t resource : changed_) reach_users(resource);
-  for (std::size_t next = 0; next < reached_.size(); ++next)  // more are reached meanwhile
-    if (at(reached_[next]).copies > 0) claim(reached_[next]);
+  for (std::size_t next = 0; next < reached_.size();) {  // more are reached meanwhile
+    const std::int32_t hop = reached_[next++];
+    if (at(hop).copies > 0) claim(hop);
+  }
 }
 
 // Resources that do not bind limit nothing, so that only the others count.

@@ -5,7 +5,8 @@
 // A change reaches only copies that share something full: a resource binds if the copies that use
 // it could take more than its capacity, were it the only limit. When a copy begins or ends, rates
 // are found anew for what is joined to it by resources that bind; all others keep theirs, which is
-// what progressive filling (fair_rates.h) of all of them would find.
+// what progressive filling (fair_rates.h) of all of them would find. A resource that one hop alone
+// uses limits that hop, and joins it to no other.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,6 +38,8 @@ class HopRates {
   }
 
  private:
+  void add_use(const Use& use, bool is_only_user);
+
   const Machine& machine_;
   std::vector<Capacity> capacities_;
   std::vector<ResourceId> with_burst_;

@@ -9,8 +9,7 @@ class NeededLimits {
  public:
   NeededLimits(const Machine& machine, std::span<const Capacity> capacities)
       : capacities_(capacities), users_(capacities.size()) {
-    for (std::size_t r = 0; r < capacities.size(); ++r)
-      needed_.push_back(capacities[r] < BytesPerSecond::infinity());
+    for (const Capacity& each : capacities) needed_.push_back(each < BytesPerSecond::infinity());
     for (const Hop& hop : machine.hops)
       for (const Use& use : hop.uses) users_[use.resource.index()].push_back(&hop);
   }

@@ -403,7 +403,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
   if (one_path) try_one_path(entries, request, options, best);
-  const auto sort = [&] { sort_by_time(entries, best); };
+  const auto sort = [&] { Entry::sort_by_time(entries, best); };
   sort();
   if (path_choices(machine_, options.paths).back()) {
     const std::size_t most_for_paths = most_played_ - (kMostPlayed - kMostBeforePaths);
@@ -462,7 +462,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));
   }
-  sort_by_estimate(entries);
+  Entry::sort_by_estimate(entries);
   return entries;
 }
 

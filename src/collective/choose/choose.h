@@ -5,7 +5,7 @@
 // each with messages over one path and over several, by streams and as a graph. The prediction is
 // that of model/timeline.h, with every call, wait and reduction in it.
 //
-// Choosing takes as long for large messages as for small ones, by four means. Pieces repeat: once
+// Choosing takes as long for large messages as for small ones, by these means. Pieces repeat: once
 // the first are under way, each one more takes as long as the one before. So with pieces of p bytes
 // two smaller messages of s and S bytes are played, of so many pieces each, and
 //
@@ -14,6 +14,8 @@
 // An algorithm that cannot win is not played: the algorithms are taken in the order of the least
 // time that the machine's resources leave them (model/program_bound.h), kernels first, each with
 // its largest pieces; then smaller ones are tried, of the algorithms that are best by then first.
+// Nor is one played to the end whose first pieces, with what links and calls need for the others,
+// take too long, nor pieces that need too many calls (hopeless.cc).
 // How messages are divided among paths is a share program's answer (Routes), which only the play of
 // the whole judges; the first pieces tell whether they gain. Halvings end where the last one has
 // gained too little for the next ones to win by. Algorithms that write the same program are played
@@ -156,6 +158,8 @@ class CollectivePlanner {
     /// With calls: which is nearer to what it takes.
     [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
+    static void sort_by_estimate(std::vector<Entry>& entries);
+    static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   };
   /// Of a search: no less time is possible, more ends it, and what has to be beaten.
   struct Limits {
@@ -170,8 +174,6 @@ class CollectivePlanner {
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
                                                             const CollectiveOptions& options);
-  static void sort_by_estimate(std::vector<Entry>& entries);
-  static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,

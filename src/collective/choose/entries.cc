@@ -15,7 +15,7 @@ constexpr double kLossByHosts = 1.1;
 
 // The fastest first, which was played. A candidate that was not played because its gain would be
 // small counts as equal.
-void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) {
+void CollectivePlanner::Entry::sort_by_time(std::vector<Entry>& entries, Seconds best) {
   for (Entry& each : entries)
     if (each.decision.at_least)
       each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
@@ -27,7 +27,7 @@ void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) 
 }
 
 // Kernels first, which are played at once, then those that seem fastest.
-void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
+void CollectivePlanner::Entry::sort_by_estimate(std::vector<Entry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
     if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;

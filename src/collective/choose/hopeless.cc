@@ -7,12 +7,6 @@
 #include "model/issue.h"
 
 namespace polypath::collective {
-namespace {
-
-constexpr double kMostPieces = 8;  // in place of one of the largest; more need too many calls
-
-}  // namespace
-
 // As a graph, by the nodes of one round, and then by those that would be played. They count as
 // played, so that the search goes no further than if they had been.
 bool CollectivePlanner::needs_too_many_calls(const CollectiveDraft& draft,
@@ -40,8 +34,8 @@ Seconds CollectivePlanner::time_of_calls(const CollectiveDraft& draft,
   return larger + (larger - time_of(sample.smaller)) * sample.beyond;
 }
 
-// By the first pieces, after which the links need so much more. Halved pieces are through in half
-// the time, and need twice the calls.
+// By the first pieces, after which the links need so much more. In half the size they are through
+// in half the time and need twice the calls; with more than 8 in place of one, too many.
 bool CollectivePlanner::is_hopeless(const CollectiveDraft& draft, const Candidate& candidate,
                                     const CollectiveRequest& request,
                                     const CollectiveOptions& options, Seconds to_beat) {
@@ -49,14 +43,15 @@ bool CollectivePlanner::is_hopeless(const CollectiveDraft& draft, const Candidat
   if (to_beat == Seconds::infinity() || sample.beyond == 0) return false;
   const Program& program = program_for(draft, sample.smaller);
   const Seconds first = play(sample.smaller, draft.executor, program, are_divided(options));
-  double parts = times_of(request, sample.smaller);
-  Seconds lowest = Seconds::infinity(), calls = candidate.least_calls();
-  for (double halves = 1; halves <= 8; halves *= 2, calls = calls * 2)
-    lowest = std::min(lowest, std::max(calls, first * (1 / halves) +
-                                                  candidate.least * (1 - 1 / (parts * halves))));
+  const double parts = times_of(request, sample.smaller);
+  Seconds lowest = Seconds::infinity();
+  for (const int pieces : {1, 2, 4, 8}) {
+    const Seconds links = first * (1.0 / pieces) + candidate.least * (1 - 1 / (parts * pieces));
+    lowest = std::min(lowest, std::max(links, candidate.least_calls() * pieces));
+  }
   if (lowest <= to_beat * kClearLoss) return false;
-  played_ += static_cast<std::size_t>(static_cast<double>(program.nodes().size()) *
-                                      times_of(sample.larger, sample.smaller));
+  const double more = times_of(sample.larger, sample.smaller);
+  played_ += static_cast<std::size_t>(static_cast<double>(program.nodes().size()) * more);
   return true;
 }
 
