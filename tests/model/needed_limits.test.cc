@@ -8,6 +8,7 @@
 
 #include "machine/load_machine.h"
 #include "model/fair_rates.h"
+#include "support/layers.h"
 
 namespace polypath::test::needed_limits_test {
 namespace {

@@ -11,6 +11,7 @@
 #include "collective/choose/played_part.h"
 #include "collective/choose/time_of_program.h"
 #include "core/error.h"
+#include "model/issue.h"
 #include "model/program_bound.h"
 
 namespace polypath::collective {
@@ -73,6 +74,11 @@ Variant variant_of(const CollectiveDraft& draft) {
   return {draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)};
 }
 
+// Of a halving of many pieces.
+bool is_little(Seconds gain, Seconds before, double beyond) {
+  return beyond > 0 && gain < before * kLeastOfHalving;
+}
+
 bool may_be_halved(const CollectiveDraft& draft, const Settings& settings) {
   return !draft.algorithm->is_kernel &&
          draft.tuning.piece >= settings.min_chunk + settings.min_chunk;
@@ -123,8 +129,6 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
       (message_bytes(request).real() - larger) / (larger - message_bytes(sample.smaller).real());
   return sample;
 }
-
-bool CollectivePlanner::has_played_enough() const { return played_ > most_played_; }
 
 // Pieces beyond all parts of a message make one program.
 std::optional<Seconds> CollectivePlanner::time_of_same_program(const CollectiveDraft& draft,
@@ -197,13 +201,12 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
     // Pieces beyond all parts of a message make one program.
     if (gains) best = draft, in_vain = 0;
     else if (is_impossible || draft.predicted > best.predicted) ++in_vain;
-    if (draft.predicted > limits.give_up || has_played_enough()) return best;
+    if (draft.predicted > limits.give_up || played_ > most_played_) return best;
     if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft, settings_)) break;
     if (const Seconds gain = before - draft.predicted;
         gain > Seconds{} && before < Seconds::infinity()) {
       if (draft.predicted - gain * kMostOfHalvings > limits.to_beat) return best;
-      const bool are_many = sample(request, draft).beyond > 0;
-      if (are_many && gain < before * kLeastOfHalving) break;
+      if (is_little(gain, before, sample(request, draft).beyond)) break;
       most_in_vain = 1;
     }
     before = draft.predicted;
@@ -220,7 +223,11 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
   if (executors.size() == 1 || played.predicted > limits.to_beat * kMostByExecutor) return played;
   CollectiveDraft draft = played;
   draft.executor = executors.front();
-  if (!are_divided(options) && time_of_calls(draft, request) > played.predicted) return played;
+  const Sample sample = this->sample(request, draft);
+  const auto calls_of = [&](const CollectiveRequest& of) {
+    return issue_times(machine_, program_for(draft, of), draft.executor).done;
+  };
+  if (!are_divided(options) && sample.time_by(calls_of) > played.predicted) return played;
   draft.predicted = std::max(predict(draft, request, options), limits.least);
   return draft.predicted < played.predicted ? draft : played;
 }
@@ -269,7 +276,7 @@ void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest&
     Candidate& each = *candidate;
     each.draft.predicted = Seconds::infinity();
     if (each.least * kClearLoss >= to_beat || each.least_calls() > to_beat * kClearLoss) continue;
-    if (to_beat < Seconds::infinity() && has_played_enough()) continue;
+    if (to_beat < Seconds::infinity() && played_ > most_played_) continue;
     CollectiveDraft draft = each.draft;
     draft.executor = executors_of(options).back();
     if (is_hopeless(draft, each, request, options, to_beat)) continue;
@@ -290,7 +297,7 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
   std::ranges::stable_sort(entry.candidates, {},
                            [](const Candidate& each) { return each.draft.predicted; });
   for (const Candidate& each : entry.candidates) {
-    if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
+    if (each.least * kClearLoss >= to_beat || played_ > most_played_) continue;
     const bool is_long = sample(request, each.draft).beyond > 0;
     const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
     const CollectiveDraft draft =

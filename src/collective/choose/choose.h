@@ -170,6 +170,13 @@ class CollectivePlanner {
   struct Sample {
     CollectiveRequest smaller, larger;
     double beyond = 0;  ///< (N - S)/(S - s); 0: `larger` is the request itself
+
+    /// T(N) of something that takes so long for a request.
+    template <class TimeOf>
+    [[nodiscard]] Seconds time_by(const TimeOf& time_of) const {
+      const Seconds time = time_of(larger);
+      return beyond == 0 ? time : time + (time - time_of(smaller)) * beyond;
+    }
   };
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
@@ -194,9 +201,6 @@ class CollectivePlanner {
                                        const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, const Limits& limits);
-  /// How long the calls of all of it take.
-  [[nodiscard]] Seconds time_of_calls(const CollectiveDraft& draft,
-                                      const CollectiveRequest& request);
   /// By its first pieces, and what links and calls need for the others.
   [[nodiscard]] bool is_hopeless(const CollectiveDraft& draft, const Candidate& candidate,
                                  const CollectiveRequest& request, const CollectiveOptions& options,
@@ -217,7 +221,6 @@ class CollectivePlanner {
   /// Of the same draft in pieces twice as large, if that has made the same program.
   [[nodiscard]] std::optional<Seconds> time_of_same_program(const CollectiveDraft& draft,
                                                             const CollectiveRequest& request);
-  [[nodiscard]] bool has_played_enough() const;
   [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
                                            const CollectiveRequest& request);
   [[nodiscard]] Sample sample(const CollectiveRequest& request, const CollectiveDraft& draft) const;

@@ -4,7 +4,6 @@
 
 #include "collective/choose/choose.h"
 #include "collective/choose/played_part.h"
-#include "model/issue.h"
 
 namespace polypath::collective {
 // As a graph, by the nodes of one round, and then by those that would be played. They count as
@@ -20,18 +19,6 @@ bool CollectivePlanner::needs_too_many_calls(const CollectiveDraft& draft,
   const bool are_too_many = calls.of_node * all > most * kClearLoss;
   if (are_too_many) played_ += nodes;
   return are_too_many;
-}
-
-// As the prediction has it, of the programs that were played by the other executor.
-Seconds CollectivePlanner::time_of_calls(const CollectiveDraft& draft,
-                                         const CollectiveRequest& request) {
-  const auto time_of = [&](const CollectiveRequest& of) {
-    return issue_times(machine_, program_for(draft, of), draft.executor).done;
-  };
-  const Sample sample = this->sample(request, draft);
-  const Seconds larger = time_of(sample.larger);
-  if (sample.beyond == 0) return larger;
-  return larger + (larger - time_of(sample.smaller)) * sample.beyond;
 }
 
 // By the first pieces, after which the links need so much more. In half the size they are through
