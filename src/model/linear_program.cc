@@ -19,7 +19,9 @@ class Dictionary {
       : time_(variables), columns_(variables + 1) {
     for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c] = c;
     for (const DeadlineRow& row : rows) {
-      std::vector<double> cells = row.coefficients;
+      std::vector<double> cells;
+      cells.reserve(columns_.size());
+      cells.assign(row.coefficients.begin(), row.coefficients.end());
       cells.push_back(-1);
       add(std::move(cells), row.constant);
     }

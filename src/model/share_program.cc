@@ -32,13 +32,17 @@ class ShareProgram {
       unit_ = std::max(unit_, group.total * columns_[rests_.back()].path->time.slope);
       levels_.insert(group.deadline);
     }
+    costs_.resize(columns_.size());
+    for (std::size_t c = 0; c < columns_.size(); ++c) note_claims(c);
   }
 
   ShareAmounts solve(AmongEqual among_equal) {
     for (std::size_t c = 0; c < columns_.size(); ++c) add_path_row(c);
-    for (const auto& [resource, start] : first_use(groups_))
-      if (capacity_of(resource) < BytesPerSecond::infinity().value)
-        for (const double level : levels_) add_resource_rows(resource, start, level);
+    for (auto& [resource, use] : uses_) {
+      use.is_needed = !follows_from_another(resource, use);
+      for (const double level : levels_)
+        if (use.is_needed) add_resource_rows(resource, use, level);
+    }
     SecondObjective second;
     if (among_equal == AmongEqual::least_use) second = {use_of_machine(), kSlack};
     const auto solution =
@@ -47,67 +51,107 @@ class ShareProgram {
   }
 
  private:
+  /// The claims of all columns on one resource, and the least offset of those that have some.
+  struct ClaimsOn {
+    double start = 0;
+    std::vector<double> claims;
+    bool is_needed = true;
+  };
+
   [[nodiscard]] double capacity_of(ResourceId resource) const {
     return available_[resource.index()].value;
+  }
+
+  void note_claims(std::size_t c) {
+    const SharedPath& path = *columns_[c].path;
+    const double start = path.time.offset.value;
+    for (const auto& [resource, weight] : path.claims) {
+      if (capacity_of(resource) == BytesPerSecond::infinity().value) continue;
+      ClaimsOn& use = uses_.try_emplace(resource, ClaimsOn{start, {}}).first->second;
+      if (use.claims.empty()) use.claims.resize(columns_.size());
+      use.start = std::min(use.start, start);
+      if (use.claims[c] == 0) use.claims[c] = weight;
+    }
+  }
+
+  // True if the row of a path, or of another resource that the first of its paths uses, says as
+  // much.
+  [[nodiscard]] bool follows_from_another(ResourceId resource, const ClaimsOn& use) const {
+    const auto used = [](double claim) { return claim != 0; };
+    if (levels_.size() > 1 || available_[resource.index()].credit > 0) return false;
+    const auto first = std::ranges::find_if(use.claims, used);
+    const SharedPath& path = *columns_[static_cast<std::size_t>(first - use.claims.begin())].path;
+    const bool is_only_one = std::none_of(first + 1, use.claims.end(), used);
+    if (is_only_one && *first <= path.time.slope * capacity_of(resource)) return true;
+    return std::ranges::any_of(path.claims, [&](const Use& claim) {
+      const auto other = uses_.find(claim.resource);
+      return other != uses_.end() && claim.resource != resource &&
+             says_as_much(*other, resource, use);
+    });
+  }
+  [[nodiscard]] bool says_as_much(const std::pair<const ResourceId, ClaimsOn>& other,
+                                  ResourceId resource, const ClaimsOn& use) const {
+    const auto& [id, its] = other;
+    if (!its.is_needed || available_[id.index()].credit > 0 || its.start < use.start) return false;
+    const double times = capacity_of(id) / capacity_of(resource);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (its.claims[c] < use.claims[c] * times) return false;
+    return true;
   }
 
   void add_path_row(std::size_t c) {
     const LinearTime& time = columns_[c].path->time;
     const ShareGroup& group = *columns_[c].group;
-    add_row([&](std::size_t i) { return i == c ? time.slope * group.total : 0.0; },
-            time.offset.value, group.deadline);
+    costs_[c] = time.slope * group.total;
+    add_row(time.offset.value, group.deadline);
   }
 
   // The transfers that must be over by the deadline of `level` must fit into the time until then:
   // of a resource with a burst both at that rate and, but for its credit, at the lasting one.
-  void add_resource_rows(ResourceId resource, double start, double level) {
+  void add_resource_rows(ResourceId resource, const ClaimsOn& use, double level) {
     const Capacity& capacity = available_[resource.index()];
-    add_resource_row(resource, capacity.value, start - capacity.credit / capacity.value, level);
-    if (capacity.credit > 0) add_resource_row(resource, capacity.burst, start, level);
+    const double rested = use.start - capacity.credit / capacity.value;
+    add_resource_row(use.claims, capacity.value, rested, level);
+    if (capacity.credit > 0) add_resource_row(use.claims, capacity.burst, use.start, level);
   }
 
-  void add_resource_row(ResourceId resource, double rate, double start, double level) {
-    add_row(
-        [&](std::size_t i) {
-          const ShareGroup& group = *columns_[i].group;
-          if (group.deadline > level) return 0.0;
-          return claim_on(*columns_[i].path, resource) * group.total / rate;
-        },
-        start, level);
+  void add_resource_row(const std::vector<double>& claims, double rate, double start,
+                        double level) {
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (const ShareGroup& group = *columns_[c].group; claims[c] != 0 && group.deadline <= level)
+        costs_[c] = claims[c] * group.total / rate;
+    add_row(start, level);
   }
 
-  // Σ seconds(i)·b_i + offset <= level·T, with the b_0 replaced.
-  template <class SecondsOf>
-  void add_row(SecondsOf seconds, double offset, double level) {
-    for (const std::size_t rest : rests_) offset += seconds(rest);
+  // Σ costs(i)·b_i + offset <= level·T, with the b_0 replaced. Then nothing costs anything.
+  void add_row(double offset, double level) {
+    for (const std::size_t rest : rests_) offset += costs_[rest];
     DeadlineRow row;
     row.constant = -offset / (unit_ * level);
-    row.coefficients = against_rest(seconds, unit_ * level);
+    row.coefficients = against_rest(unit_ * level);
     rows_.push_back(std::move(row));
+    std::ranges::fill(costs_, 0);
   }
 
   // The extra cost of a column's amount over the same amount in its group's rest.
-  template <class CostOf>
-  [[nodiscard]] std::vector<double> against_rest(CostOf cost, double unit) const {
+  [[nodiscard]] std::vector<double> against_rest(double unit) const {
     std::vector<double> costs;
-    costs.reserve(columns_.size());
+    costs.reserve(columns_.size() + 1);
     for (std::size_t g = 0; g < rests_.size(); ++g) {
-      const double of_rest = cost(rests_[g]);
-      for (std::size_t c = rests_[g] + 1; c < rests_[g] + groups_[g].used.size(); ++c)
-        costs.push_back((cost(c) - of_rest) / unit);
+      const double of_rest = costs_[rests_[g]];
+      for (std::size_t c = rests_[g] + 1; c < rests_[g] + groups_[g].used.size(); ++c) {
+        const double more = costs_[c] - of_rest;
+        costs.push_back(more == 0 ? 0 : more / unit);
+      }
     }
     return costs;
   }
 
-  [[nodiscard]] std::vector<double> use_of_machine() const {
-    return against_rest(
-        [&](std::size_t c) {
-          double seconds = 0;
-          for (const Use& claim : columns_[c].path->claims)
-            seconds += claim.weight * columns_[c].group->total / capacity_of(claim.resource);
-          return seconds;
-        },
-        unit_);
+  [[nodiscard]] std::vector<double> use_of_machine() {
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      for (const Use& claim : columns_[c].path->claims)
+        costs_[c] += claim.weight * columns_[c].group->total / capacity_of(claim.resource);
+    return against_rest(unit_);
   }
 
   [[nodiscard]] std::vector<AmountLimit> limits() const {
@@ -135,7 +179,9 @@ class ShareProgram {
   std::span<const ShareGroup> groups_;
   std::span<const Capacity> available_;
   std::vector<Column> columns_;
-  std::vector<std::size_t> rests_;  // each group's first column
+  std::vector<double> costs_;            // of a row that is made, by column
+  std::vector<std::size_t> rests_;       // each group's first column
+  std::map<ResourceId, ClaimsOn> uses_;  // of those that limit anything
   std::set<double> levels_;
   double unit_ = 0;
   std::vector<DeadlineRow> rows_;

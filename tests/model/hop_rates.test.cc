@@ -37,7 +37,7 @@ void expect_same(const RatesAtWork& rates, const std::vector<int>& copies,
           << "hop " << hop;
 }
 
-// Copies begin and end at random, and resources change what they carry.
+// Copies begin and end at random, and resources with a burst change what they carry.
 void compare_for_a_while(const Machine& machine, std::uint64_t seed) {
   Random random(seed);
   const HopRates limits(machine);
@@ -50,9 +50,10 @@ void compare_for_a_while(const Machine& machine, std::uint64_t seed) {
     const HopId id{static_cast<std::int32_t>(hop)};
     if (copies[hop] > 0 && random.chance(60)) rates.end(id), --copies[hop];
     else rates.begin(id), ++copies[hop];
-    if (const std::size_t r = random.index(capacities.size()); random.chance(10)) {
-      capacities[r].value *= random.chance(50) ? 0.5 : 1.5;
-      rates.limit({static_cast<std::int32_t>(r)}, capacities[r].value);
+    if (const auto bursts = limits.with_burst(); !bursts.empty() && random.chance(10)) {
+      const ResourceId resource = bursts[random.index(bursts.size())];
+      capacities[resource.index()].value *= random.chance(50) ? 0.5 : 1.5;
+      rates.limit(resource, capacities[resource.index()].value);
     }
     if (random.chance(30)) continue;  // several changes at a time
 

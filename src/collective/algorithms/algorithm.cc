@@ -30,12 +30,11 @@ const char* fixed_order(const Machine& machine, const CollectiveRequest& request
   return nodes_are_alike(machine, request) ? kNodeOrder : kGroupOrder;
 }
 
-bool Algorithm::keeps_order(const Machine& machine, const CollectiveRequest& request) const {
+bool Algorithm::keeps_order(const Machine& machine, const CollectiveRequest& request,
+                            std::string_view fixed) const {
   if (!reduces(request.collective) || !depends_on_order(request.reduction)) return true;
   const std::string_view own = order;
-  if (own == kFixedOrder) return true;
-  const std::string_view fixed = fixed_order(machine, request);
-  if (own == fixed) return true;
+  if (own == kFixedOrder || own == fixed) return true;
   return own == kRankOrder && fixed == kNodeOrder &&
          ranks_by_node(machine, request).front().size() == 1;
 }

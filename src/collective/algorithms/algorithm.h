@@ -47,7 +47,12 @@ struct Algorithm {
 
   [[nodiscard]] bool does(Collective collective) const;
   /// True if it has the bits that a request's values have when they are reduced in the fixed order.
-  [[nodiscard]] bool keeps_order(const Machine& machine, const CollectiveRequest& request) const;
+  [[nodiscard]] bool keeps_order(const Machine& machine, const CollectiveRequest& request) const {
+    return keeps_order(machine, request, fixed_order(machine, request));
+  }
+  /// The same where that order, which takes long to find, is known.
+  [[nodiscard]] bool keeps_order(const Machine& machine, const CollectiveRequest& request,
+                                 std::string_view fixed) const;
   [[nodiscard]] bool does(const Machine& machine, const CollectiveRequest& request) const {
     return does(request.collective) && (can == nullptr || can(machine, request));
   }

@@ -67,6 +67,7 @@ std::vector<Demands> demands_of(const CollectiveRequest& request) {
 // Messages that go on where another one ends, at both sides, are one with it.
 std::vector<Message> joined(const std::vector<Message>& messages) {
   std::vector<Message> fewer;
+  fewer.reserve(messages.size());
   for (const Message& each : messages) {
     if (each.bytes.value == 0) continue;
     const auto before = std::ranges::find_if(fewer, [&](const Message& other) {
@@ -283,6 +284,7 @@ class AlongTrees {
   // The vertices at a depth send their values, or sums, to their parents, which add them up.
   void gather(int piece, int depth) {
     std::vector<Message> messages;
+    messages.reserve(levels_.at(depth, true).size());
     for (const auto& [ahead, i, number] : levels_.at(depth, true)) {
       const Planted& of = planted_[i];
       const Vertex& vertex = of.tree.vertex(number);
@@ -308,6 +310,7 @@ class AlongTrees {
     if (bytes.value == 0 || levels_.is_leaf(tree, number)) return;
     Places& values = places(piece, tree);
     std::vector<std::pair<int, Operand>> ordered;
+    ordered.reserve(values.size());
     if (vertex.takes_part)
       ordered.push_back({vertex.rank, {input(of, vertex.rank, offset), false}});
     for (std::size_t child = 1; child < values.size(); ++child)
@@ -315,6 +318,7 @@ class AlongTrees {
         ordered.emplace_back(each.order, values[child]);
     std::ranges::stable_sort(ordered, {}, &std::pair<int, Operand>::first);
     std::vector<Operand> operands;
+    operands.reserve(ordered.size());
     for (const auto& each : ordered) operands.push_back(each.second);
     if (number == 0) return sum_up(operands, output(of, vertex.rank, offset), bytes);
     values[index_of(number)] = {fold(composer_, operands, bytes), true};

@@ -18,9 +18,11 @@ std::vector<const Algorithm*> allowed_algorithms(const Machine& machine,
     return (options.kernels || !(each.is_kernel || each.exchanges)) &&
            (options.copies || each.is_kernel);
   };
+  const bool any_order = options.any_order || !reduces(request.collective);
+  const char* fixed = any_order ? "" : fixed_order(machine, request);
   for (const Algorithm& each : algorithms())
     if (each.does(machine, request) && may_use(each) &&
-        (options.any_order || each.keeps_order(machine, request)))
+        (any_order || each.keeps_order(machine, request, fixed)))
       found.push_back(&each);
   if (!found.empty()) return found;
   fail(ErrorCode::unsupported, fmt::format("{} cannot be planned", name_of(request.collective)),

@@ -9,8 +9,9 @@
 #include "collective/choose/explain_choice.h"
 #include "collective/choose/largest_piece.h"
 #include "collective/choose/played_part.h"
-#include "collective/choose/predicted_time.h"
+#include "collective/choose/time_of_program.h"
 #include "core/error.h"
+#include "model/issue.h"
 #include "model/program_bound.h"
 
 namespace polypath::collective {
@@ -37,6 +38,10 @@ constexpr std::size_t kLargeProgram = 200;
 // predicted to take 2 % longer, and with 16'000 three gain 0.2 % at most.
 constexpr std::size_t kMostPlayed = 12'000;
 
+// Several paths are tried only if no more were played before: their shares take long to find. With
+// 4'800 two of those collectives are predicted to take 0.5 % longer, with 6'000 none.
+constexpr std::size_t kMostBeforePaths = 6'000;
+
 // Among nodes pieces are larger than a slot where calls take more than this part of what links
 // need. Within a node large copies at once hold each other up (take_turns).
 constexpr double kMostOfCalls = 0.25;
@@ -50,6 +55,9 @@ constexpr double kMostOfHalvings = 1.6;
 // and of so many algorithms.
 constexpr double kLeastHope = 1.15;
 constexpr std::size_t kMostJoint = 2;
+// Nor of one that keeps links busy for less than this part of its time: calls and waits have the
+// rest. Of 1278 collectives one is predicted to take 0.8 % longer than if all were tried.
+constexpr double kLeastOfLinks = 0.5;
 // The other executor is not played of what takes so many times as long as the best.
 constexpr double kMostByExecutor = 1.05;
 // Nor over one path for so much more, if the message is so long that its first pieces do not count.
@@ -66,8 +74,14 @@ Variant variant_of(const CollectiveDraft& draft) {
   return {draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)};
 }
 
-bool are_divided(const CollectiveOptions& options) {
-  return options.divided || options.private_memory;
+// Of a halving of many pieces.
+bool is_little(Seconds gain, Seconds before, double beyond) {
+  return beyond > 0 && gain < before * kLeastOfHalving;
+}
+
+bool may_be_halved(const CollectiveDraft& draft, const Settings& settings) {
+  return !draft.algorithm->is_kernel &&
+         draft.tuning.piece >= settings.min_chunk + settings.min_chunk;
 }
 
 std::vector<Executor> executors_of(const CollectiveOptions& options) {
@@ -86,21 +100,12 @@ CollectivePlanner::CollectivePlanner(const Machine& machine, const Settings& set
       rates_(machine_),
       routes_(machine_, settings_) {}
 
-// Ranks with private memory are divided into processes. A program that needs too many flags, or
-// memory out of reach, cannot be chosen.
 Seconds CollectivePlanner::play(const CollectiveRequest& request, Executor executor,
                                 const Program& program, bool divided) {
+  const auto [known, is_new] = plays_.try_emplace({&program, executor});
+  if (!is_new) return known->second;
   played_ += program.nodes().size();
-  if (!divided) return predicted_time(machine_, rates_, program, executor, request.ranks.front());
-  if (!stays_within_reach(machine_, program)) return Seconds::infinity();
-  try {
-    const auto parts = project(machine_, program, request.ranks, kFlagsPerPair,
-                               entry_awaits_of(executor, request.collective));
-    return predicted_time(machine_, rates_, parts, request.ranks, executor);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    return Seconds::infinity();
-  }
+  return known->second = time_of_program(machine_, rates_, program, request, executor, divided);
 }
 
 // Programs of many nodes have many pieces for each rank.
@@ -125,8 +130,6 @@ CollectivePlanner::Sample CollectivePlanner::sample(const CollectiveRequest& req
   return sample;
 }
 
-bool CollectivePlanner::has_played_enough() const { return played_ > most_played_; }
-
 // Pieces beyond all parts of a message make one program.
 std::optional<Seconds> CollectivePlanner::time_of_same_program(const CollectiveDraft& draft,
                                                                const CollectiveRequest& request) {
@@ -136,6 +139,7 @@ std::optional<Seconds> CollectivePlanner::time_of_same_program(const CollectiveD
   const auto time = predictions_.find({draft.algorithm, larger, draft.executor});
   const auto program = programs_.find({draft.algorithm, larger, message_bytes(request).value});
   if (time == predictions_.end() || program == programs_.end()) return std::nullopt;
+  if (most_over_a_hop(program->second) <= draft.tuning.piece) return time->second;
   const std::size_t nodes = program_for(draft, request).nodes().size();
   return nodes == program->second.nodes().size() ? std::optional(time->second) : std::nullopt;
 }
@@ -188,29 +192,26 @@ CollectiveDraft CollectivePlanner::best_piece(CollectiveDraft draft,
   Seconds before = Seconds::infinity();
   for (int in_vain = 0; in_vain < most_in_vain; draft.tuning.piece.value /= 2) {
     join_slots(draft.tuning, settings_.staging_slot);
+    if (needs_too_many_calls(draft, request, limits.calls,
+                             std::min(best.predicted, limits.to_beat)))
+      break;
     draft.predicted = std::max(predict(draft, request, options), limits.least);
     const bool gains = draft.predicted < best.predicted;
     const bool is_impossible = draft.predicted == Seconds::infinity();
     // Pieces beyond all parts of a message make one program.
     if (gains) best = draft, in_vain = 0;
     else if (is_impossible || draft.predicted > best.predicted) ++in_vain;
-    if (draft.predicted > limits.give_up || has_played_enough()) return best;
-    if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft)) break;
+    if (draft.predicted > limits.give_up || played_ > most_played_) return best;
+    if (best.predicted < limits.least * kClearLoss || !may_be_halved(draft, settings_)) break;
     if (const Seconds gain = before - draft.predicted;
         gain > Seconds{} && before < Seconds::infinity()) {
       if (draft.predicted - gain * kMostOfHalvings > limits.to_beat) return best;
-      const bool are_many = sample(request, draft).beyond > 0;
-      if (are_many && gain < before * kLeastOfHalving) break;
+      if (is_little(gain, before, sample(request, draft).beyond)) break;
       most_in_vain = 1;
     }
     before = draft.predicted;
   }
   return by_best_executor(best, request, options, limits);
-}
-
-bool CollectivePlanner::may_be_halved(const CollectiveDraft& draft) const {
-  return !draft.algorithm->is_kernel &&
-         draft.tuning.piece >= settings_.min_chunk + settings_.min_chunk;
 }
 
 // A draft that has been played by the last one of the executors.
@@ -222,6 +223,11 @@ CollectiveDraft CollectivePlanner::by_best_executor(const CollectiveDraft& playe
   if (executors.size() == 1 || played.predicted > limits.to_beat * kMostByExecutor) return played;
   CollectiveDraft draft = played;
   draft.executor = executors.front();
+  const Sample sample = this->sample(request, draft);
+  const auto calls_of = [&](const CollectiveRequest& of) {
+    return issue_times(machine_, program_for(draft, of), draft.executor).done;
+  };
+  if (!are_divided(options) && sample.time_by(calls_of) > played.predicted) return played;
   draft.predicted = std::max(predict(draft, request, options), limits.least);
   return draft.predicted < played.predicted ? draft : played;
 }
@@ -242,14 +248,17 @@ CollectivePlanner::Candidate CollectivePlanner::candidate_of(const Algorithm& al
   bare.without_order = true;
   const Program program = build(algorithm, machine_, built, bare, &routes_);
   const double times = times_of(request, built);
-  Candidate candidate{draft, Seconds::infinity(), Seconds::infinity(), {}, program.nodes().size()};
+  Candidate candidate{draft, Seconds::infinity(),   Seconds::infinity(), {},
+                      {},    program.nodes().size()};
   if (are_divided(options) && !stays_within_reach(machine_, program)) return candidate;
   twins_.note(variant_of(draft), program);
   candidate.least = least_time(machine_, program, times);
   candidate.least_by_any_way = least_time_by_any_way(machine_, program, times);
   const double issuers = are_divided(options) ? request.size() : machine_.nodes();
-  const double nodes = static_cast<double>(candidate.nodes) * times / issuers;
-  candidate.calls = machine_.costs.graph_launch_node * nodes;
+  GraphCalls& calls = candidate.graph_calls;
+  calls.of_node = machine_.costs.graph_launch_node * (1 / issuers);
+  candidate.calls = calls.of_node * (static_cast<double>(candidate.nodes) * times);
+  calls.of_byte = candidate.calls * draft.tuning.piece.real();
   if (machine_.nodes() > 1 && candidate.calls > candidate.least * kMostOfCalls)
     candidate.draft.tuning.piece =
         larger_piece(settings_.staging_slot, request, most_joined(algorithm, program),
@@ -263,12 +272,14 @@ void CollectivePlanner::try_largest_piece(Entry& entry, const CollectiveRequest&
                                           const CollectiveOptions& options, Seconds to_beat) {
   AlgorithmDecision& decision = entry.decision;
   decision.draft.predicted = entry.least();
-  for (Candidate& each : entry.candidates) {
+  for (Candidate* const candidate : entry.by_least()) {
+    Candidate& each = *candidate;
     each.draft.predicted = Seconds::infinity();
-    if (each.least * kClearLoss >= to_beat) continue;
-    if (to_beat < Seconds::infinity() && has_played_enough()) continue;
+    if (each.least * kClearLoss >= to_beat || each.least_calls() > to_beat * kClearLoss) continue;
+    if (to_beat < Seconds::infinity() && played_ > most_played_) continue;
     CollectiveDraft draft = each.draft;
     draft.executor = executors_of(options).back();
+    if (is_hopeless(draft, each, request, options, to_beat)) continue;
     draft.predicted = std::max(predict(draft, request, options), each.least);
     each.draft.predicted = draft.predicted;
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
@@ -286,11 +297,11 @@ void CollectivePlanner::try_pieces(Entry& entry, const CollectiveRequest& reques
   std::ranges::stable_sort(entry.candidates, {},
                            [](const Candidate& each) { return each.draft.predicted; });
   for (const Candidate& each : entry.candidates) {
-    if (each.least * kClearLoss >= to_beat || has_played_enough()) continue;
+    if (each.least * kClearLoss >= to_beat || played_ > most_played_) continue;
     const bool is_long = sample(request, each.draft).beyond > 0;
     const Seconds give_up = is_long ? to_beat * kClearLossOfLong : Seconds::infinity();
     const CollectiveDraft draft =
-        best_piece(each.draft, request, options, {each.least, give_up, to_beat});
+        best_piece(each.draft, request, options, {each.least, give_up, to_beat, each.graph_calls});
     if (draft.predicted >= decision.draft.predicted) continue;
     decision.draft = draft;
     to_beat = std::min(to_beat, draft.predicted);
@@ -357,7 +368,10 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
       draft.tuning.piece = std::min(decision.draft.tuning.piece, draft.tuning.piece);
       give_up = std::min(give_up, decision.draft.predicted * kClearLoss);
     }
-    if (options.paths == PathChoice::any && !may_gain_by_paths(draft, request, options, give_up))
+    const bool by_links =
+        decision.at_least || each.least > decision.draft.predicted * kLeastOfLinks;
+    if (options.paths == PathChoice::any &&
+        !(by_links && may_gain_by_paths(draft, request, options, give_up)))
       continue;
     draft = best_piece(draft, request, options, {each.least_by_any_way, give_up, to_beat});
     if (!decision.at_least && draft.predicted >= decision.draft.predicted) continue;
@@ -381,19 +395,6 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
   return plan;
 }
 
-// The fastest first, which was played. A candidate that was not played because its gain would be
-// small counts as equal.
-void CollectivePlanner::sort_by_time(std::vector<Entry>& entries, Seconds best) {
-  for (Entry& each : entries)
-    if (each.decision.at_least)
-      each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
-  const auto first =
-      std::ranges::find_if_not(entries, [](const Entry& each) { return each.decision.at_least; });
-  if (first != entries.end()) std::rotate(entries.begin(), first, first + 1);
-}
-
 // The fastest first. A joint plan of messages over several paths takes longer than all else here:
 // it is made for the few that are best over one path, and where that is far from what the GPUs'
 // links together allow.
@@ -401,6 +402,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
                                                                const CollectiveOptions& options) {
   most_played_ = played_ + kMostPlayed;
   programs_.clear();
+  plays_.clear();
   predictions_.clear();
   nodes_.clear();
   twins_ = {};
@@ -408,9 +410,10 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   Seconds best = Seconds::infinity();
   const bool one_path = !path_choices(machine_, options.paths).front();
   if (one_path) try_one_path(entries, request, options, best);
-  const auto sort = [&] { sort_by_time(entries, best); };
+  const auto sort = [&] { Entry::sort_by_time(entries, best); };
   sort();
   if (path_choices(machine_, options.paths).back()) {
+    const std::size_t most_for_paths = most_played_ - (kMostPlayed - kMostBeforePaths);
     std::size_t tried = 0;
     for (Entry& each : entries) {
       const bool hopeful = each.counted(each.least_by_any_way()) * kLeastHope < best;
@@ -418,7 +421,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
       // Over several paths they would not go in turn, and copies at once hold each other up.
       const bool in_turn = each.candidates.front().draft.tuning.in_turn;
       const bool in_vain = !hopeful || is_kernel || in_turn || tried == kMostJoint;
-      if (one_path && (in_vain || has_played_enough())) continue;
+      if (one_path && (in_vain || played_ > most_for_paths)) continue;
       ++tried;
       try_several_paths(each.decision, each.candidates, request, options, each.to_beat(best));
       best = std::min(best, each.counted());
@@ -426,19 +429,11 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
     sort();
   }
   programs_.clear();
+  plays_.clear();
   std::vector<AlgorithmDecision> decisions;
   for (Entry& each : entries) decisions.push_back(std::move(each.decision));
   explain(decisions);
   return decisions;
-}
-
-// Kernels first, which are played at once, then those that seem fastest.
-void CollectivePlanner::sort_by_estimate(std::vector<Entry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
-    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
-    return a.estimate() < b.estimate();
-  });
 }
 
 // Where the first trees by hosts go by none, others hardly do.
@@ -474,7 +469,7 @@ std::vector<CollectivePlanner::Entry> CollectivePlanner::entries_of(
     entry.decision = {.draft = entry.candidates.front().draft, .at_least = true, .reason = {}};
     entries.push_back(std::move(entry));
   }
-  sort_by_estimate(entries);
+  Entry::sort_by_estimate(entries);
   return entries;
 }
 

@@ -5,7 +5,7 @@
 // each with messages over one path and over several, by streams and as a graph. The prediction is
 // that of model/timeline.h, with every call, wait and reduction in it.
 //
-// Choosing takes as long for large messages as for small ones, by four means. Pieces repeat: once
+// Choosing takes as long for large messages as for small ones, by these means. Pieces repeat: once
 // the first are under way, each one more takes as long as the one before. So with pieces of p bytes
 // two smaller messages of s and S bytes are played, of so many pieces each, and
 //
@@ -14,6 +14,8 @@
 // An algorithm that cannot win is not played: the algorithms are taken in the order of the least
 // time that the machine's resources leave them (model/program_bound.h), kernels first, each with
 // its largest pieces; then smaller ones are tried, of the algorithms that are best by then first.
+// Nor is one played to the end whose first pieces, with what links and calls need for the others,
+// take too long, nor pieces that need too many calls (hopeless.cc).
 // How messages are divided among paths is a share program's answer (Routes), which only the play of
 // the whole judges; the first pieces tell whether they gain. Halvings end where the last one has
 // gained too little for the next ones to win by. Algorithms that write the same program are played
@@ -59,6 +61,11 @@ struct CollectiveOptions {
   Bytes at_once = 2_GiB;
 };
 
+/// True if each rank runs a part of its own.
+inline bool are_divided(const CollectiveOptions& options) {
+  return options.divided || options.private_memory;
+}
+
 /// How ranks of their own await each other in programs of such calls.
 inline EntryAwaits entry_awaits_of(Executor executor, Collective collective) {
   const bool at_first = executor == Executor::graph && reduces(collective);
@@ -102,18 +109,30 @@ class CollectivePlanner {
   /// The same without the program, which of a large message is long.
   [[nodiscard]] CollectivePlan choose(const CollectiveRequest& request,
                                       const CollectiveOptions& options = {});
-  /// Nodes of programs that were played for the choices made so far.
+  /// Nodes of programs that were played, or judged like that, for the choices made so far.
   [[nodiscard]] std::size_t played() const { return played_; }
 
  private:
   static constexpr double kClearLoss = 1.02;  ///< smaller pieces do not make up for more
 
+  /// How long the calls of an algorithm's graph take: of a node, and of all in pieces of a byte.
+  struct GraphCalls {
+    Seconds of_node = {}, of_byte = {};
+
+    [[nodiscard]] Seconds in_pieces_of(Bytes piece) const { return of_byte * (1 / piece.real()); }
+  };
   /// A variant of an algorithm, and the least time that it takes over one path, and over several.
   struct Candidate {
     CollectiveDraft draft;
     Seconds least, least_by_any_way;
-    Seconds calls = {};     ///< of all of it, as a graph
+    Seconds calls = {};  ///< of all of it, as a graph
+    GraphCalls graph_calls = {};
     std::size_t nodes = 0;  ///< of a program with one piece for each rank
+
+    /// Smaller pieces need more calls.
+    [[nodiscard]] Seconds least_calls() const {
+      return graph_calls.in_pieces_of(draft.tuning.piece);
+    }
   };
   /// An algorithm on its way to a decision.
   struct Entry {
@@ -127,6 +146,8 @@ class CollectivePlanner {
     /// The time that counts as much as `best`.
     [[nodiscard]] Seconds to_beat(Seconds best) const { return best * (1 / weight) - more; }
     [[nodiscard]] Seconds least() const;
+    /// Its candidates, those that links allow the least time first.
+    [[nodiscard]] std::vector<Candidate*> by_least();
     /// Of those of one mode; infinite if there is none.
     [[nodiscard]] Seconds least(const SendMode& mode) const;
     /// False of more trees that cannot gain.
@@ -137,21 +158,29 @@ class CollectivePlanner {
     /// With calls: which is nearer to what it takes.
     [[nodiscard]] Seconds estimate() const;
     [[nodiscard]] Seconds least_by_any_way() const;
+    static void sort_by_estimate(std::vector<Entry>& entries);
+    static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   };
   /// Of a search: no less time is possible, more ends it, and what has to be beaten.
   struct Limits {
     Seconds least, give_up, to_beat;
+    GraphCalls calls = {};  ///< none: they limit nothing
   };
   /// A request and what stands for it: two smaller ones, or itself alone.
   struct Sample {
     CollectiveRequest smaller, larger;
     double beyond = 0;  ///< (N - S)/(S - s); 0: `larger` is the request itself
+
+    /// T(N) of something that takes so long for a request.
+    template <class TimeOf>
+    [[nodiscard]] Seconds time_by(const TimeOf& time_of) const {
+      const Seconds time = time_of(larger);
+      return beyond == 0 ? time : time + (time - time_of(smaller)) * beyond;
+    }
   };
 
   [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
                                                             const CollectiveOptions& options);
-  static void sort_by_estimate(std::vector<Entry>& entries);
-  static void sort_by_time(std::vector<Entry>& entries, Seconds best);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
@@ -172,19 +201,26 @@ class CollectivePlanner {
                                        const CollectiveOptions& options, Seconds give_up);
   [[nodiscard]] CollectiveDraft best_piece(CollectiveDraft draft, const CollectiveRequest& request,
                                            const CollectiveOptions& options, const Limits& limits);
-  [[nodiscard]] bool may_be_halved(const CollectiveDraft& draft) const;
+  /// By its first pieces, and what links and calls need for the others.
+  [[nodiscard]] bool is_hopeless(const CollectiveDraft& draft, const Candidate& candidate,
+                                 const CollectiveRequest& request, const CollectiveOptions& options,
+                                 Seconds to_beat);
+  /// In pieces so large, or smaller ones.
+  [[nodiscard]] bool needs_too_many_calls(const CollectiveDraft& draft,
+                                          const CollectiveRequest& request, const GraphCalls& calls,
+                                          Seconds most);
   [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
                                                  const CollectiveRequest& request,
                                                  const CollectiveOptions& options,
                                                  const Limits& limits);
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
+  /// The same program is played once.
   [[nodiscard]] Seconds play(const CollectiveRequest& request, Executor executor,
                              const Program& program, bool divided);
   /// Of the same draft in pieces twice as large, if that has made the same program.
   [[nodiscard]] std::optional<Seconds> time_of_same_program(const CollectiveDraft& draft,
                                                             const CollectiveRequest& request);
-  [[nodiscard]] bool has_played_enough() const;
   [[nodiscard]] const Program& program_for(const CollectiveDraft& draft,
                                            const CollectiveRequest& request);
   [[nodiscard]] Sample sample(const CollectiveRequest& request, const CollectiveDraft& draft) const;
@@ -195,6 +231,7 @@ class CollectivePlanner {
   Routes routes_;
   /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
+  std::map<std::pair<const Program*, Executor>, Seconds> plays_;                   ///< of these
   std::map<Variant, std::size_t> nodes_;                                           ///< as Candidate
   std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
   Twins twins_;

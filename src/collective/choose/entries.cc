@@ -13,8 +13,37 @@ constexpr double kLossByHosts = 1.1;
 
 }  // namespace
 
+// The fastest first, which was played. A candidate that was not played because its gain would be
+// small counts as equal.
+void CollectivePlanner::Entry::sort_by_time(std::vector<Entry>& entries, Seconds best) {
+  for (Entry& each : entries)
+    if (each.decision.at_least)
+      each.decision.draft.predicted = std::max(each.decision.draft.predicted, each.to_beat(best));
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.counted() < b.counted(); });
+  const auto first =
+      std::ranges::find_if_not(entries, [](const Entry& each) { return each.decision.at_least; });
+  if (first != entries.end()) std::rotate(entries.begin(), first, first + 1);
+}
+
+// Kernels first, which are played at once, then those that seem fastest.
+void CollectivePlanner::Entry::sort_by_estimate(std::vector<Entry>& entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    const bool kernel = a.candidates.front().draft.algorithm->is_kernel;
+    if (kernel != b.candidates.front().draft.algorithm->is_kernel) return kernel;
+    return a.estimate() < b.estimate();
+  });
+}
+
 Seconds CollectivePlanner::Entry::least() const {
   return std::ranges::min(candidates, {}, &Candidate::least).least;
+}
+
+std::vector<CollectivePlanner::Candidate*> CollectivePlanner::Entry::by_least() {
+  std::vector<Candidate*> sorted;
+  for (Candidate& each : candidates) sorted.push_back(&each);
+  std::ranges::stable_sort(sorted, {}, &Candidate::least);
+  return sorted;
 }
 
 Seconds CollectivePlanner::Entry::least(const SendMode& mode) const {

@@ -1,6 +1,7 @@
 #include "collective/choose/played_part.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace polypath::collective {
 namespace {
@@ -37,6 +38,17 @@ CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuni
 CollectiveRequest of_one_round(const CollectiveRequest& request, const Tuning& tuning) {
   return round_of(request, tuning) * 2 < message_bytes(request) ? of_rounds(request, tuning, 1)
                                                                 : request;
+}
+
+Bytes most_over_a_hop(const Program& program) {
+  std::vector<Bytes> over;
+  Bytes most;
+  for (const Node& node : program.nodes()) {
+    if (node.operation != Operation::copy || !node.hop.valid()) continue;
+    if (over.size() <= node.hop.index()) over.resize(node.hop.index() + 1);
+    most = std::max(most, over[node.hop.index()] += node.bytes);
+  }
+  return most;
 }
 
 }  // namespace polypath::collective

@@ -5,6 +5,7 @@
 
 #include "collective/program/request.h"
 #include "collective/program/tuning.h"
+#include "model/program.h"
 
 namespace polypath::collective {
 
@@ -21,5 +22,8 @@ CollectiveRequest of_rounds(const CollectiveRequest& request, const Tuning& tuni
 
 /// Of one round, if the message has two at least: every one more does as much again.
 CollectiveRequest of_one_round(const CollectiveRequest& request, const Tuning& tuning);
+
+/// The most bytes that go over one hop. Pieces as large cut no message.
+Bytes most_over_a_hop(const Program& program);
 
 }  // namespace polypath::collective

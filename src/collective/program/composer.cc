@@ -147,6 +147,8 @@ void Composer::reduce(Slice result, std::span<const Slice> operands, Bytes bytes
                   .duration = machine().reduction_time(gpu, bytes, operands.size()),
                   .reduces = true};
   std::vector<int> values_of;
+  values_of.reserve(operands.size());
+  call.memory.reserve(operands.size() + 1);
   for (const Slice& operand : operands) {
     call.memory.push_back({.slice = operand, .bytes = bytes});
     values_of.push_back(averages(request_) ? counts_.at(operand, bytes) : 1);
@@ -197,6 +199,7 @@ void Composer::run(KernelCall call) {
   const int queue = queues_.number(Queue{{}, call.gpu});
   if (tuning_.without_order) return (void)program_.add(std::move(call), queue);
   std::vector<MemoryUse> uses;
+  uses.reserve(call.memory.size());
   for (const Access& access : call.memory)
     if (access.bytes.value > 0 && !program_.buffer(access.slice).is_mailbox)
       uses.push_back({.slice = access.slice, .bytes = access.bytes, .writes = access.writes});

@@ -10,6 +10,12 @@ namespace {
 // Rows are made this much wider at a time, because all of them move.
 constexpr std::size_t kWider = 16;
 
+// Of two rows, whose width is a multiple of that, the later nodes, in the first.
+void take_later(int* __restrict row, const int* __restrict other, std::size_t width) {
+  for (std::size_t block = 0; block < width; block += kWider)
+    for (std::size_t i = block; i < block + kWider; ++i) row[i] = std::max(row[i], other[i]);
+}
+
 using Segments = std::pmr::map<Bytes, Dependences::Segment>;
 
 // The first segment that ends after a place.
@@ -89,17 +95,14 @@ void Dependences::name(int earlier, int node) {
   const int queue = queues_[static_cast<std::size_t>(earlier)];
   if (known(node, queue) >= earlier) return;
   named_.push_back(earlier);
-  const int* of_earlier = &known(earlier, 0);
-  int* of_node = &known(node, 0);
-  for (std::size_t other = 0; other < last_.size(); ++other)
-    of_node[other] = std::max(of_node[other], of_earlier[other]);
+  take_later(&known(node, 0), &known(earlier, 0), stride_);
   known(node, queue) = earlier;
 }
 
 void Dependences::widen(std::size_t queues) {
   last_.resize(std::max(last_.size(), queues), -1);
   if (queues <= stride_) return;
-  const std::size_t wider = queues + kWider;
+  const std::size_t wider = (queues / kWider + 1) * kWider;
   std::vector<int> known(wider * queues_.size(), -1);
   for (std::size_t node = 0; node < queues_.size(); ++node)
     std::copy_n(known_.begin() + static_cast<std::ptrdiff_t>(stride_ * node), stride_,
@@ -110,11 +113,13 @@ void Dependences::widen(std::size_t queues) {
 // It comes after the one before it in its queue.
 void Dependences::begin(int node, int queue) {
   widen(static_cast<std::size_t>(queue) + 1);
-  known_.resize(known_.size() + stride_, -1);
   queues_.push_back(queue);
   int& before = last_[static_cast<std::size_t>(queue)];
-  if (before >= 0) {
-    std::copy_n(&known(before, 0), last_.size(), &known(node, 0));
+  known_.resize(known_.size() + stride_);
+  if (before < 0) {
+    std::fill_n(&known(node, 0), stride_, -1);
+  } else {
+    std::copy_n(&known(before, 0), stride_, &known(node, 0));
     known(node, queue) = before;
   }
   before = node;

@@ -60,6 +60,7 @@ Contracted contracted(const std::vector<Edge>& edges, const std::vector<int>& be
   for (std::size_t vertex = 0; vertex < cycle.size(); ++vertex)
     if (cycle[vertex]) fewer.number_of[vertex] = count;
   fewer.vertices = count + 1;
+  fewer.edges.reserve(edges.size());
   for (std::size_t i = 0; i < edges.size(); ++i) {
     const int from = fewer.number_of[index_of(edges[i].from)];
     const int to = fewer.number_of[index_of(edges[i].to)];
@@ -98,6 +99,7 @@ std::vector<int> cheapest_edges(const std::vector<Edge>& edges, int vertices, in
 std::vector<int> cheapest_arborescence(const CostMatrix& costs, int root) {
   const int vertices = static_cast<int>(costs.size());
   std::vector<Edge> edges;
+  edges.reserve(costs.size() * costs.size());
   for (int from = 0; from < vertices; ++from)
     for (int to = 0; to < vertices; ++to)
       if (const double cost = costs[index_of(from)][index_of(to)]; from != to && cost < kNoEdge)

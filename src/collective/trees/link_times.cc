@@ -28,9 +28,10 @@ BusyTimes in_rows(const std::map<std::size_t, double>& by_row) {
 }  // namespace
 
 std::optional<PathByHost> faster_by(const Machine& machine, HopId direct, PlaceId host) {
+  if (machine.nodes() > 1) return std::nullopt;
   const Hop& hop = machine.hop(direct);
   const auto out = machine.find_hop(hop.source, host), in = machine.find_hop(host, hop.destination);
-  if (machine.nodes() > 1 || !out || !in) return std::nullopt;
+  if (!out || !in) return std::nullopt;
   const bool is_faster =
       hop.bandwidth < machine.hop(*out).bandwidth && hop.bandwidth < machine.hop(*in).bandwidth;
   return is_faster ? std::optional(PathByHost{*out, *in}) : std::nullopt;

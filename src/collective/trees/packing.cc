@@ -10,7 +10,7 @@ namespace polypath::collective {
 namespace {
 
 constexpr int kPowers[] = {3, 6, 12};  // one after another: a large one alone stays where it is
-constexpr int kMostRounds = 4;         // of all parts, with each
+constexpr int kMostRounds = 2;         // of all parts, with each; with 4 no plan of 684 is faster
 constexpr double kLeastGain = 1e-6;    // of a tree that takes another's place
 
 double power_of(double number, int power) {
@@ -171,9 +171,9 @@ class CheapestTrees {
 // potential game: Rosenthal 1973).
 class Packer {
  public:
-  Packer(const Machine& machine, const PackingRequest& request)
+  Packer(const LinkTimes& links, const PackingRequest& request)
       : request_(request),
-        links_(machine, request.ranks, request.by_hosts),
+        links_(links),
         busy_(links_.resources()),
         before_(busy_),
         powers_(busy_) {}
@@ -282,7 +282,7 @@ class Packer {
   }
 
   const PackingRequest& request_;
-  LinkTimes links_;
+  const LinkTimes& links_;
   std::vector<TreePart> parts_;
   std::vector<double> busy_;             ///< the resources
   double unit_ = 1;                      ///< in which times are, in potentials
@@ -291,13 +291,23 @@ class Packer {
 
 }  // namespace
 
+Packing pack_trees(const LinkTimes& links, const PackingRequest& request) {
+  return Packer(links, request).pack();
+}
+
 Packing pack_trees(const Machine& machine, const PackingRequest& request) {
-  return Packer(machine, request).pack();
+  return pack_trees(LinkTimes(machine, request.ranks, request.by_hosts), request);
+}
+
+const LinkTimes& Packings::links_of(const PackingRequest& request) {
+  const std::pair key{request.ranks, request.by_hosts};
+  if (const LinkTimes* known = links_.find(key)) return *known;
+  return links_.insert(key, LinkTimes(machine_, request.ranks, request.by_hosts));
 }
 
 const Packing& Packings::of(const PackingRequest& request) {
   if (const Packing* known = known_.find(request)) return *known;
-  return known_.insert(request, pack_trees(machine_, request));
+  return known_.insert(request, pack_trees(links_of(request), request));
 }
 
 }  // namespace polypath::collective

@@ -6,8 +6,10 @@
 // these at one, and from there the result goes to the root: each over shortest paths.
 
 #include <compare>
+#include <utility>
 #include <vector>
 
+#include "collective/trees/link_times.h"
 #include "collective/trees/tree.h"
 #include "machine/machine.h"
 #include "plan/lru_cache.h"
@@ -45,17 +47,25 @@ struct TreeShare {
 using Packing = std::vector<std::vector<TreeShare>>;
 
 Packing pack_trees(const Machine& machine, const PackingRequest& request);
+/// The same with the times of the request's links, which take as long to find as few trees.
+Packing pack_trees(const LinkTimes& links, const PackingRequest& request);
 
 /// Remembers packings of one machine. Not thread-safe.
 class Packings {
  public:
-  Packings(const Machine& machine, std::size_t most) : machine_(machine), known_(most) {}
+  Packings(const Machine& machine, std::size_t most)
+      : machine_(machine), known_(most), links_(kMostLinks) {}
   /// Until the next one is asked for.
   [[nodiscard]] const Packing& of(const PackingRequest& request);
 
  private:
+  static constexpr std::size_t kMostLinks = 8;
+
+  [[nodiscard]] const LinkTimes& links_of(const PackingRequest& request);
+
   const Machine& machine_;
   LruCache<PackingRequest, Packing> known_;
+  LruCache<std::pair<std::vector<PlaceId>, bool>, LinkTimes> links_;  ///< by ranks, and by_hosts
 };
 
 }  // namespace polypath::collective
