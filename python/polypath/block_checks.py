@@ -14,7 +14,7 @@ from polypath.memory import UNTYPED, Memory
 from polypath.messages import message
 from polypath.whole_numbers import whole_number
 
-SPARSE = 8  # so many numbers for each block of a call: a table of them takes as long as sorting
+SPARSE = 8  # up to so many numbers for each block of a call a table of them is made, not sorted
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _array_of(pairs: Any) -> np.ndarray:
 
 
 def are_dense(blocks: np.ndarray) -> bool:
-    """Return whether a table of all block numbers is made sooner than these are sorted."""
+    """Return whether a table of all block numbers is short enough to be made."""
     return int(blocks.max(initial=0)) <= SPARSE * len(blocks)
 
 

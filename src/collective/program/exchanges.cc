@@ -62,6 +62,8 @@ KernelCall Exchanges::kernel_of(int rank, const Mail& mail, Slice from, Slice to
       .shape = mail_shape(part),
       .duration = in_lines ? driver.mail_latency : driver.parcel_latency};
   const bool shares = has_second_phase(mail.use);
+  // What is passed on has a latency at each rank that it passes.
+  if (mail.use == MailUse::pass_on) call.duration += driver.parcel_latency * (request_.size() - 2);
   if (shares) call.duration += in_lines ? driver.mail_share_latency : driver.parcel_latency;
   const double longer = until_all_links_are_busy(part);
   const auto all = static_cast<std::uint64_t>(request_.size());
