@@ -104,9 +104,14 @@ JointPredictor::Played JointPredictor::play(const JointDraft& draft, Effort effo
   if (effort == Effort::replay)
     for (const TransferShape& shape : shapes)
       for (const PathShape& path : shape.paths) played_ += path.chunks.size();
-  auto predictions = effort == Effort::quick ? predictor_.predict(shapes, slots, starts)
-                                             : predictor_.replay(shapes, slots, starts);
-  return {by_transfer(std::move(predictions), order_), by_transfer(std::move(calls), order_)};
+  KnownPlays& known = known_[static_cast<int>(effort)];
+  const std::vector<Prediction>* predictions = known.find(shapes);
+  if (predictions != nullptr)
+    return {by_transfer(*predictions, order_), by_transfer(std::move(calls), order_)};
+  auto played = effort == Effort::quick ? predictor_.predict(shapes, slots, starts)
+                                        : predictor_.replay(shapes, slots, starts);
+  known.add(played);
+  return {by_transfer(std::move(played), order_), by_transfer(std::move(calls), order_)};
 }
 
 void JointPredictor::predict(JointDraft& draft, Effort effort) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/tolerance.h"
+#include "plan/joint/known_plays.h"
 #include "plan/single/contention.h"
 #include "plan/single/splitter.h"
 
@@ -130,7 +131,8 @@ class JointPredictor {
   std::vector<Splitter> splitters_;
   IssueOrder order_;
   std::vector<Seconds> native_ends_[2];  // by effort
-  mutable std::size_t played_ = 0;       // copies that were replayed
+  mutable std::size_t played_ = 0;       // copies that were replayed, or would have been
+  mutable KnownPlays known_[2];          // by effort
 };
 
 }  // namespace polypath::plan
