@@ -154,18 +154,9 @@ const Program& CollectivePlanner::program_for(const CollectiveDraft& draft,
       .first->second;
 }
 
-// Of its first twin.
-CollectivePlanner::Key CollectivePlanner::key_of(const CollectiveDraft& draft) const {
-  const Variant first = twins_.of(variant_of(draft));
-  Tuning tuning = draft.tuning;
-  tuning.radix = first.radix;
-  set_mode(tuning, first.mode);
-  return {first.algorithm, tuning, draft.executor};
-}
-
 Seconds CollectivePlanner::predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                    const CollectiveOptions& options) {
-  const auto [known, is_new] = predictions_.try_emplace(key_of(draft));
+  const auto [known, is_new] = predictions_.try_emplace(twins_.first_like(draft));
   if (!is_new) return known->second;
   const auto time_of = [&](const CollectiveRequest& of) {
     return play(of, draft.executor, program_for(draft, of), are_divided(options));
@@ -384,12 +375,6 @@ void CollectivePlanner::try_several_paths(AlgorithmDecision& decision,
   }
 }
 
-CollectivePlan CollectivePlanner::choose(const CollectiveRequest& request,
-                                         const CollectiveOptions& options) {
-  check(machine_, request);
-  return {.request = request, .decisions = decisions_of(request, options), .program = nullptr};
-}
-
 CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
                                        const CollectiveOptions& options) {
   CollectivePlan plan = choose(request, options);
@@ -402,8 +387,9 @@ CollectivePlan CollectivePlanner::plan(const CollectiveRequest& request,
 // The fastest first. A joint plan of messages over several paths takes longer than all else here:
 // it is made for the few that are best over one path, and where that is far from what the GPUs'
 // links together allow.
-std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveRequest& request,
-                                                               const CollectiveOptions& options) {
+CollectivePlan CollectivePlanner::choose(const CollectiveRequest& request,
+                                         const CollectiveOptions& options) {
+  check(machine_, request);
   most_played_ = played_ + kMostPlayed;
   programs_.clear();
   plays_.clear();
@@ -438,7 +424,7 @@ std::vector<AlgorithmDecision> CollectivePlanner::decisions_of(const CollectiveR
   std::vector<AlgorithmDecision> decisions;
   for (Entry& each : entries) decisions.push_back(std::move(each.decision));
   explain(decisions);
-  return decisions;
+  return {.request = request, .decisions = std::move(decisions), .program = nullptr};
 }
 
 // Where the first trees by hosts go by none, others hardly do.

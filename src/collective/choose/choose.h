@@ -180,8 +180,6 @@ class CollectivePlanner {
     }
   };
 
-  [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
-                                                            const CollectiveOptions& options);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
@@ -212,14 +210,12 @@ class CollectivePlanner {
                                           Seconds most);
   void try_between_halvings(Entry& entry, const CollectiveRequest& request,
                             const CollectiveOptions& options);
-  [[nodiscard]] bool fits_twice(const CollectiveDraft& draft) const;
   [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
                                                  const CollectiveRequest& request,
                                                  const CollectiveOptions& options,
                                                  const Limits& limits);
   /// What predictions are known by.
   using Key = std::tuple<const Algorithm*, Tuning, Executor>;
-  [[nodiscard]] Key key_of(const CollectiveDraft& draft) const;
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   /// The same program is played once.
