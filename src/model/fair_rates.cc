@@ -17,17 +17,28 @@ std::span<const double> FairRates::find(std::span<const Flow> flows,
   return rates_;
 }
 
+// Only what flows use is looked at: machines have many more resources.
+void FairRates::use_resources(std::span<const Flow> flows, std::span<const Capacity> capacities) {
+  for (const std::size_t resource : used_) resources_[resource] = {};
+  used_.clear();
+  resources_.resize(capacities.size());
+  for (const Flow& flow : flows)
+    for (const Use& use : flow.uses) {
+      Filled& each = resources_[use.resource.index()];
+      if (!each.used) used_.push_back(use.resource.index()), each.used = true;
+      each.demand += use.weight * flow.cap.value;
+    }
+  for (const std::size_t resource : used_) {
+    Filled& each = resources_[resource];
+    each.left = capacities[resource].value;
+    each.binds = binds(each.demand, each.left);
+  }
+}
+
 // A flow that uses nothing that binds has its cap at once.
 void FairRates::begin(std::span<const Flow> flows, std::span<const Capacity> capacities) {
   flows_ = flows;
-  resources_.assign(capacities.size(), {});
-  for (const Flow& flow : flows)
-    for (const Use& use : flow.uses)
-      resources_[use.resource.index()].demand += use.weight * flow.cap.value;
-  for (std::size_t r = 0; r < capacities.size(); ++r) {
-    resources_[r].left = capacities[r].value;
-    resources_[r].binds = binds(resources_[r].demand, capacities[r].value);
-  }
+  use_resources(flows, capacities);
   rates_.clear(), rising_.clear();
   for (std::size_t f = 0; f < flows.size(); ++f) {
     rates_.push_back(flows[f].cap.value);
@@ -35,7 +46,10 @@ void FairRates::begin(std::span<const Flow> flows, std::span<const Capacity> cap
   }
   for (const std::size_t f : rising_)
     for (const Use& use : flows[f].uses) resources_[use.resource.index()].rising += use.weight;
-  for (Filled& each : resources_) each.share = each.binds ? each.left / each.rising : kInfinity;
+  for (const std::size_t resource : used_) {
+    Filled& each = resources_[resource];
+    each.share = each.binds ? each.left / each.rising : kInfinity;
+  }
 }
 
 bool FairRates::meets_limit(const Flow& flow) const {

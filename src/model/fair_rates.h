@@ -41,9 +41,11 @@ class FairRates {
     double share = 0;             // their quotient: of a flow of weight 1
     double demand = 0;            // what its flows could take without it
     bool binds = false;           // it could be asked for more than it has
+    bool used = false;            // by one of the flows
   };
 
   void begin(std::span<const Flow> flows, std::span<const Capacity> capacities);
+  void use_resources(std::span<const Flow> flows, std::span<const Capacity> capacities);
   void fill();
   [[nodiscard]] bool meets_limit(const Flow& flow) const;
   [[nodiscard]] double limit_of(std::size_t flow) const;
@@ -51,6 +53,7 @@ class FairRates {
 
   std::span<const Flow> flows_;
   std::vector<Filled> resources_;
+  std::vector<std::size_t> used_;  // of these
   std::vector<double> rates_;
   std::vector<std::size_t> rising_;  // flows without a rate
 };

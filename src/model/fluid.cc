@@ -27,7 +27,8 @@ void Fluid::submit(const ActivityPointer& activity) {
 }
 
 void Fluid::schedule(Seconds time, Step step, const ActivityPointer& activity) {
-  events_.push({time, activity->id, step, activity});
+  events_.push_back({time, activity->id, step, activity});
+  std::ranges::push_heap(events_, std::greater{});
 }
 
 void Fluid::advance_to(Seconds time) {
@@ -60,7 +61,7 @@ bool Fluid::play_some(int steps) {
 // Plays the next thing that happens, if it happens by `limit`. Rates are not found between things
 // that happen at the same time.
 bool Fluid::play_next(Seconds limit) {
-  const Seconds event = events_.empty() ? Seconds::infinity() : events_.top().time;
+  const Seconds event = events_.empty() ? Seconds::infinity() : events_.front().time;
   if (event <= now_ && event <= limit) {
     play_event();
     return true;
@@ -77,8 +78,9 @@ bool Fluid::play_next(Seconds limit) {
 }
 
 void Fluid::play_event() {
-  const Event top = events_.top();
-  events_.pop();
+  std::ranges::pop_heap(events_, std::greater{});
+  const Event top = std::move(events_.back());
+  events_.pop_back();
   if (top.step == Step::ready) become_ready(top.activity);
   else if (top.step == Step::flow) start_flow(top.activity);
   else finish(top.activity);

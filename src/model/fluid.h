@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <tuple>
 #include <vector>
 
@@ -75,7 +74,7 @@ class Fluid {
   const Machine& machine_;
   Seconds now_;
   std::uint64_t next_id_ = 0;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Event> events_;  ///< a heap, the next one first
   Flows flows_;
   CopyEngines engines_;
   std::vector<int> under_way_;  ///< by place: copies that a GPU makes now

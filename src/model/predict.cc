@@ -153,11 +153,15 @@ class SharedRates {
 class Phases {
  public:
   Phases(std::vector<ActivePath>& paths, std::span<const Capacity> capacities)
-      : paths_(paths), capacities_(capacities), credit_(capacities) {}
+      : paths_(paths),
+        capacities_(capacities),
+        credit_(capacities),
+        available_(capacities_now(capacities, {})) {}
 
   void run() {
+    std::vector<ActivePath*> active;
     while (true) {
-      std::vector<ActivePath*> active;
+      active.clear();
       double next_start = Seconds::infinity().value;
       for (ActivePath& path : paths_) {
         if (path.left <= 0 || (path.behind != nullptr && path.behind->left > 0)) continue;
@@ -171,7 +175,11 @@ class Phases {
 
  private:
   void play(const std::vector<ActivePath*>& active, double next_start) {
-    const auto& rates = rates_.find(active, capacities_now(capacities_, credit_.spent()));
+    if (spent_ != credit_.spent()) {
+      spent_ = credit_.spent();
+      available_ = capacities_now(capacities_, spent_);
+    }
+    const auto& rates = rates_.find(active, available_);
     credit_.take_nothing();
     for (std::size_t p = 0; p < active.size(); ++p)
       for (std::size_t h = 0; h < active[p]->hop_count; ++h)
@@ -190,6 +198,8 @@ class Phases {
   std::vector<ActivePath>& paths_;
   std::span<const Capacity> capacities_;
   BurstCredit credit_;
+  std::vector<ResourceId> spent_;  // when capacities were found
+  std::vector<Capacity> available_;
   SharedRates rates_;
   double now_ = 0;
 };

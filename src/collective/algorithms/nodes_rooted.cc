@@ -48,7 +48,7 @@ class BroadcastOfNodes : RootedStages {
 
   void compose() {
     composer_.copy(composer_.input(root_), composer_.output(root_), composer_.request().part());
-    if (composer_.tuning().radix == 1) return go_round();
+    if (composer_.tuning().radix == 1 && local_ > 1) return go_round();
     std::vector<std::function<void(int)>> steps = {[this](int piece) { deal_out(piece); }};
     for (int away = 0; away < nodes_; ++away)
       steps.emplace_back([this, away](int piece) {
@@ -97,26 +97,43 @@ class BroadcastOfNodes : RootedStages {
     composer_.send(std::move(messages));
   }
 
+  static constexpr int kFewRanks = 4;
+
   // With radix 1: from rank to rank in each node, in the root's from the root on, in others from
   // each part's owner on. Each rank is sent to by one only, and the root's port carries the message
-  // once. Items are the parts of a piece, the one first whose owner is the furthest from the root.
+  // once. Items are the parts of a piece that others own, the one first whose owner is the furthest
+  // from the root. The root's own part is on the network from the start, and is the last one to go
+  // round its node.
   void go_round() {
     std::vector<std::function<void(int)>> steps;
-    for (int step = 0; step < 2 * (local_ - 1) + nodes_; ++step)
+    for (int step = 0; step < 3 * (local_ - 1) + nodes_; ++step)
       steps.emplace_back([this, step](int item) { go_on(item, step); });
     pipeline(pieces_ * local_, steps);
   }
 
-  // One step of an item; between nodes and in each other one it is as far on as its owner is near.
   void go_on(int item, int step) {
-    const int from_root = local_ - 1 - item % local_;
+    const int others = local_ - 1, piece = item / others;
+    if (piece >= pieces_)
+      return pass_in_node(first_, local_of_root_ + step, step,
+                          piece_of(local_of_root_, item - pieces_ * others));
+    const int from_root = others - item % others;
     const int own = (local_of_root_ + from_root) % local_;
-    const Part part = piece_of(own, item / local_);
-    pass_in_node(first_, local_of_root_ + step, step, part);
+    pass_in_node(first_, local_of_root_ + step, step, piece_of(own, piece));
+    go_to_nodes(own, piece, step - from_root);
+    if (item % others == 0) go_to_nodes(local_of_root_, piece, step);
+  }
+
+  // From owner to owner, a node each step. In a large node a rank passes a piece on every other
+  // step: before it does, it sends its own part of the next one, as each waits for what it passes
+  // on. Of 256 MiB two nodes of eight ranks lose 11 % without, of 16 MiB two of four gain 1.4 %.
+  void go_to_nodes(int own, int piece, int step) const {
+    const Part part = piece_of(own, piece);
+    const int stride = local_ > kFewRanks ? 2 : 1;
     for (int away = 1; away < nodes_; ++away) {
-      const int later = step - from_root - away;
+      const int later = step - away;
       if (later == -1) send(rank(first_ + away - 1, own), rank(first_ + away, own), part);
-      pass_in_node(first_ + away, own + later, later, part);
+      if (later % stride == 0)
+        pass_in_node(first_ + away, own + later / stride, later / stride, part);
     }
   }
   void pass_in_node(int node, int from, int passed, const Part& part) const {

@@ -18,8 +18,9 @@
 // take too long, nor pieces that need too many calls (hopeless.cc).
 // How messages are divided among paths is a share program's answer (Routes), which only the play of
 // the whole judges; the first pieces tell whether they gain. Halvings end where the last one has
-// gained too little for the next ones to win by. Algorithms that write the same program are played
-// once. After 12 000 nodes nothing else is tried.
+// gained too little for the next ones to win by; at last pieces of 3/4 and 3/2 are tried of what is
+// best. Algorithms that write the same program are played once. After 12 000 nodes nothing else is
+// tried.
 
 #include <map>
 #include <memory>
@@ -179,8 +180,6 @@ class CollectivePlanner {
     }
   };
 
-  [[nodiscard]] std::vector<AlgorithmDecision> decisions_of(const CollectiveRequest& request,
-                                                            const CollectiveOptions& options);
   [[nodiscard]] std::vector<Entry> entries_of(const CollectiveRequest& request,
                                               const CollectiveOptions& options);
   void add_candidates(Entry& entry, const Algorithm& algorithm, const CollectiveRequest& request,
@@ -209,10 +208,14 @@ class CollectivePlanner {
   [[nodiscard]] bool needs_too_many_calls(const CollectiveDraft& draft,
                                           const CollectiveRequest& request, const GraphCalls& calls,
                                           Seconds most);
+  void try_between_halvings(Entry& entry, const CollectiveRequest& request,
+                            const CollectiveOptions& options);
   [[nodiscard]] CollectiveDraft by_best_executor(const CollectiveDraft& played,
                                                  const CollectiveRequest& request,
                                                  const CollectiveOptions& options,
                                                  const Limits& limits);
+  /// What predictions are known by.
+  using Key = std::tuple<const Algorithm*, Tuning, Executor>;
   [[nodiscard]] Seconds predict(const CollectiveDraft& draft, const CollectiveRequest& request,
                                 const CollectiveOptions& options);
   /// The same program is played once.
@@ -231,9 +234,9 @@ class CollectivePlanner {
   Routes routes_;
   /// Of the choice being made, by algorithm, tuning and message: both executors run the same ones.
   std::map<std::tuple<const Algorithm*, Tuning, std::uint64_t>, Program> programs_;
-  std::map<std::pair<const Program*, Executor>, Seconds> plays_;                   ///< of these
-  std::map<Variant, std::size_t> nodes_;                                           ///< as Candidate
-  std::map<std::tuple<const Algorithm*, Tuning, Executor>, Seconds> predictions_;  ///< of the same
+  std::map<std::pair<const Program*, Executor>, Seconds> plays_;  ///< of these
+  std::map<Variant, std::size_t> nodes_;                          ///< as Candidate
+  std::map<Key, Seconds> predictions_;                            ///< of the same
   Twins twins_;
   std::size_t played_ = 0, most_played_ = 0;  ///< in all so far; until the search has to end
 };

@@ -1,8 +1,10 @@
-// Which drafts are not played, or not all of them, because they cannot win.
+// Which drafts are not played, or not all of them, because they cannot win; and at last
+// those that are near the best.
 
 #include <algorithm>
 
 #include "collective/choose/choose.h"
+#include "collective/choose/largest_piece.h"
 #include "collective/choose/played_part.h"
 
 namespace polypath::collective {
@@ -40,6 +42,27 @@ bool CollectivePlanner::is_hopeless(const CollectiveDraft& draft, const Candidat
   const double more = times_of(sample.larger, sample.smaller);
   played_ += static_cast<std::size_t>(static_cast<double>(program.nodes().size()) * more);
   return true;
+}
+
+// Between the pieces that halving has tried. Twice the best one fits slots if it has been tried.
+void CollectivePlanner::try_between_halvings(Entry& entry, const CollectiveRequest& request,
+                                             const CollectiveOptions& options) {
+  CollectiveDraft& best = entry.decision.draft;
+  if (best.algorithm->is_kernel || best.tuning.piece < settings_.min_chunk * 2) return;
+  const Bytes quarter{best.tuning.piece.value / 4};
+  CollectiveDraft larger = best;
+  larger.tuning.piece = best.tuning.piece * 2;
+  join_slots(larger.tuning, settings_.staging_slot);
+  const bool may_grow = larger.tuning.piece <= settings_.staging_slot ||
+                        predictions_.contains(twins_.first_like(larger));
+  for (const std::uint64_t quarters : {6, 3}) {
+    CollectiveDraft draft = best;
+    draft.tuning.piece = quarter * quarters;
+    if (quarters > 4 && !may_grow) continue;
+    join_slots(draft.tuning, settings_.staging_slot);
+    draft.predicted = std::max(predict(draft, request, options), entry.least());
+    if (draft.predicted < best.predicted) best = draft;
+  }
 }
 
 }  // namespace polypath::collective

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,15 @@ class Twins {
   void note(const Variant& variant, const Program& program);
   /// The first one that was noted with the same program; itself if it was not noted.
   [[nodiscard]] Variant of(const Variant& variant) const;
+  /// What a draft is known by: that of its first twin.
+  template <class Draft>
+  [[nodiscard]] auto first_like(const Draft& draft) const {
+    const Variant first = of({draft.algorithm, draft.tuning.radix, mode_of(draft.tuning)});
+    Tuning tuning = draft.tuning;
+    tuning.radix = first.radix;
+    set_mode(tuning, first.mode);
+    return std::tuple(first.algorithm, tuning, draft.executor);
+  }
   /// True if another variant of the algorithm that was noted before writes the same program.
   [[nodiscard]] bool is_like_another(const Variant& variant) const;
 

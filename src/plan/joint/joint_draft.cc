@@ -46,7 +46,7 @@ JointPredictor::JointPredictor(const Predictor& predictor, JointProblem problem)
   JointDraft all;
   for (const auto& paths : problem_.paths) all.transfers.push_back(direct_draft(paths.front()));
   for (const Effort effort : {Effort::quick, Effort::replay})
-    for (const Prediction& each : play(all, effort))
+    for (const Prediction& each : play(all, effort).predictions)
       native_ends_[static_cast<int>(effort)].push_back(each.time);
   if (!problem_.order.empty()) order_ = problem_.order;
 }
@@ -72,43 +72,58 @@ TransferShape JointPredictor::shape_of(const JointDraft& draft, std::size_t tran
 
 std::vector<TransferShape> JointPredictor::issued(const JointDraft& draft) const {
   std::vector<TransferShape> shapes;
+  shapes.reserve(order_.size());
   for (const std::size_t k : order_) shapes.push_back(shape_of(draft, k));
   return shapes;
 }
 
-std::vector<Seconds> JointPredictor::starts(const JointDraft& draft) const {
-  return by_transfer(starts(issued(draft)), order_);
+std::vector<Seconds> JointPredictor::call_times(std::span<const TransferShape> issued) const {
+  std::vector<Seconds> times;
+  times.reserve(issued.size());
+  for (const TransferShape& shape : issued)
+    times.push_back(predictor_.call_time(shape, problem_.limits.slots));
+  return times;
 }
 
-std::vector<Seconds> JointPredictor::starts(std::span<const TransferShape> issued) const {
-  std::vector<Seconds> starts(issued.size());
+std::vector<Seconds> JointPredictor::starts(const JointDraft& draft) const {
+  return by_transfer(starts_of(call_times(issued(draft))), order_);
+}
+
+std::vector<Seconds> JointPredictor::starts_of(std::span<const Seconds> calls) const {
+  std::vector<Seconds> starts(calls.size());
   if (problem_.issuers == Issuers::one_thread && !problem_.queues)
-    for (std::size_t i = 1; i < issued.size(); ++i)
-      starts[i] = starts[i - 1] + predictor_.call_time(issued[i - 1], problem_.limits.slots);
+    for (std::size_t i = 1; i < calls.size(); ++i) starts[i] = starts[i - 1] + calls[i - 1];
   return starts;
 }
 
-std::vector<Prediction> JointPredictor::play(const JointDraft& draft, Effort effort) const {
+JointPredictor::Played JointPredictor::play(const JointDraft& draft, Effort effort) const {
   const int slots = problem_.limits.slots;
   const std::vector<TransferShape> shapes = issued(draft);
-  const std::vector<Seconds> calls = starts(shapes);
+  std::vector<Seconds> calls = call_times(shapes);
+  const std::vector<Seconds> starts = starts_of(calls);
   if (effort == Effort::replay)
     for (const TransferShape& shape : shapes)
       for (const PathShape& path : shape.paths) played_ += path.chunks.size();
-  return by_transfer(effort == Effort::quick ? predictor_.predict(shapes, slots, calls)
-                                             : predictor_.replay(shapes, slots, calls),
-                     order_);
+  KnownPlays& known = known_[static_cast<int>(effort)];
+  const std::vector<Prediction>* predictions = known.find(shapes);
+  if (predictions != nullptr)
+    return {by_transfer(*predictions, order_), by_transfer(std::move(calls), order_)};
+  auto played = effort == Effort::quick ? predictor_.predict(shapes, slots, starts)
+                                        : predictor_.replay(shapes, slots, starts);
+  known.add(played);
+  return {by_transfer(std::move(played), order_), by_transfer(std::move(calls), order_)};
 }
 
 void JointPredictor::predict(JointDraft& draft, Effort effort) const {
   for (std::size_t k = 0; k < size(); ++k) splitters_[k].drop_idle(draft.transfers[k]);
-  const std::vector<Prediction> predictions = play(draft, effort);
-  for (std::size_t k = 0; k < size(); ++k) draft.transfers[k].prediction = predictions[k];
+  Played played = play(draft, effort);
+  for (std::size_t k = 0; k < size(); ++k)
+    draft.transfers[k].prediction = std::move(played.predictions[k]);
   draft.executor = is_split(draft) ? problem_.executor : Executor::native;
-  rate(draft, effort);
+  rate(draft, played.calls, effort);
 }
 
-void JointPredictor::rate(JointDraft& draft, Effort effort) const {
+void JointPredictor::rate(JointDraft& draft, std::span<const Seconds> calls, Effort effort) const {
   const auto& natively = native_ends_[static_cast<int>(effort)];
   double mean = 0;
   draft.last = draft.calls = {};
@@ -120,7 +135,7 @@ void JointPredictor::rate(JointDraft& draft, Effort effort) const {
     draft.last = std::max(draft.last, end);
     draft.regret = std::max(draft.regret, end / natively[k]);
     draft.harm += std::max(0.0, end / natively[k] - kAsGoodAsNatively);
-    draft.calls += predictor_.call_time(shape_of(draft, k), problem_.limits.slots);
+    draft.calls += calls[k];
   }
   const bool must_keep_up = problem_.issuers == Issuers::one_thread;
   const Seconds time = must_keep_up ? std::max(draft.last, draft.calls) : draft.last;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/tolerance.h"
+#include "plan/joint/known_plays.h"
 #include "plan/single/contention.h"
 #include "plan/single/splitter.h"
 
@@ -110,9 +111,16 @@ class JointPredictor {
  private:
   // Both in the order of issue.
   [[nodiscard]] std::vector<TransferShape> issued(const JointDraft& draft) const;
-  [[nodiscard]] std::vector<Seconds> starts(std::span<const TransferShape> issued) const;
-  void rate(JointDraft& draft, Effort effort) const;
-  [[nodiscard]] std::vector<Prediction> play(const JointDraft& draft, Effort effort) const;
+  [[nodiscard]] std::vector<Seconds> call_times(std::span<const TransferShape> issued) const;
+  [[nodiscard]] std::vector<Seconds> starts_of(std::span<const Seconds> calls) const;
+
+  /// By transfer.
+  struct Played {
+    std::vector<Prediction> predictions;
+    std::vector<Seconds> calls;  ///< how long each takes
+  };
+  [[nodiscard]] Played play(const JointDraft& draft, Effort effort) const;
+  void rate(JointDraft& draft, std::span<const Seconds> calls, Effort effort) const;
 
   // The set of copies that took longest (cedar 9 of results/simulated/plan_bounds.json) is planned
   // in 2 s with it and in 5.7 without; its plan then takes 3.65 ms instead of 3.52.
@@ -123,7 +131,8 @@ class JointPredictor {
   std::vector<Splitter> splitters_;
   IssueOrder order_;
   std::vector<Seconds> native_ends_[2];  // by effort
-  mutable std::size_t played_ = 0;       // copies that were replayed
+  mutable std::size_t played_ = 0;       // copies that were replayed, or would have been
+  mutable KnownPlays known_[2];          // by effort
 };
 
 }  // namespace polypath::plan

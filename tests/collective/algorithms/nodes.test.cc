@@ -67,6 +67,47 @@ TEST(CollectivesOfNodes, AreRightFromRankToRank) {
     }
 }
 
+// Two nodes of eight GPUs, each with an adapter of its own.
+Machine nodes_with_rails() {
+  Machine node = load_machine("h200x8");
+  node.network = Network{.latency = 5_us, .bandwidth = 46_GBps, .ends = {}};
+  for (const PlaceId gpu : node.places_of(PlaceKind::gpu)) {
+    NetworkEnd end{.place = gpu, .out = {}, .in = {}};
+    for (std::vector<Use>* uses : {&end.out, &end.in}) {
+      uses->push_back({ResourceId{static_cast<std::int32_t>(node.resources.size())}});
+      node.resources.push_back(
+          {.name = node.place(gpu).name + ".adapter" + std::to_string(node.resources.size()),
+           .kind = "link",
+           .capacity = 46_GBps});
+    }
+    node.network->ends.push_back(end);
+  }
+  return machine_of_nodes(node, 2);
+}
+
+TEST(CollectivesOfNodes, AreRightFromRankToRankOfLargeNodes) {
+  const Machine machine = nodes_with_rails();
+  for (const int root : {0, 6, 15}) {
+    CollectiveRequest request = request_of(machine, Collective::broadcast, 10'301);
+    request.root = root;
+
+    expect_right(machine, find_algorithm("nodes"), request, {.piece = 512_B, .radix = 1});
+  }
+}
+
+// What the eight adapters need together is a lower bound.
+TEST(CollectivesOfNodes, OverlapRoundsOfLargeNodes) {
+  const Machine machine = nodes_with_rails();
+  const CollectiveRequest request =
+      with_message(request_of(machine, Collective::broadcast, 1), 256_MiB);
+  CollectivePlanner planner(machine, {});
+
+  const CollectivePlan plan = planner.choose(request);
+
+  EXPECT_STREQ(plan.chosen().algorithm->name, "nodes");
+  EXPECT_LT(plan.chosen().predicted / (256_MiB / 368_GBps), 1.6);
+}
+
 TEST(CollectivesOfNodes, AreRightInPlaceByThoseThatKnowNodes) {
   for (const auto& [name, nodes] : {std::pair("mist", 2), std::pair("cedar", 4)})
     for (const char* algorithm : {"nodes", "leaders", "chain"})
