@@ -25,7 +25,7 @@ class KnownPlays {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  // A search has a few thousand plays; more would be kept in vain.
+  // A search has a few thousand plays.
   static constexpr std::size_t kMost = 4096;
 
   std::unordered_map<Key, std::vector<Prediction>, Hash> known_;
