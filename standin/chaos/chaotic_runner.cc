@@ -22,6 +22,24 @@ bool overlap(const MemoryCopy& copy) {
   return copy.source + copy.bytes > copy.destination && copy.destination + copy.bytes > copy.source;
 }
 
+// Parts that lie in one mapping at both ends.
+std::vector<MemoryCopy> parts_of(const sim::Memory& memory, const MemoryCopy& copy) {
+  const auto left_in = [&](Address address, Bytes bytes) {
+    const sim::BlockPointer block = memory.find(address);
+    if (!block || !block->may_go_on()) return bytes;
+    const MemoryInfo info = block->info();
+    return std::min(bytes, Bytes{info.base.value + info.size.value - address.value});
+  };
+  std::vector<MemoryCopy> parts;
+  for (Bytes done; done < copy.bytes; done += parts.back().bytes) {
+    MemoryCopy part = copy;
+    part.destination = copy.destination + done, part.source = copy.source + done;
+    part.bytes = left_in(part.destination, left_in(part.source, copy.bytes - done));
+    parts.push_back(part);
+  }
+  return parts;
+}
+
 // As seen on H200, driver 580: records, waits within a context and functions never found a queue
 // full, a graph of copies took two slots. Work that was not measured takes one.
 int slots_of(WorkKind kind) {
@@ -229,7 +247,10 @@ void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& cha
 std::unique_ptr<Job> ChaoticRunner::make_job(const CopyNode& node, Entry& entry) {
   if (!node.values.empty()) return make_steps(node.values);
   if (node.kernel) return make_kernel(*node.kernel);
-  return make_copy({node.destination, node.source, node.bytes, false}, false, entry);
+  std::vector<std::unique_ptr<Job>> parts;
+  for (const MemoryCopy& part : parts_of(memory_, {node.destination, node.source, node.bytes}))
+    parts.push_back(make_copy(part, false, entry));
+  return std::make_unique<Steps>(std::move(parts));
 }
 
 // Addresses mean the memory that is there at the launch, not the memory that was there before.

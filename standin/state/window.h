@@ -52,6 +52,7 @@ class ShownMemory final : public sim::Backing {
 
   [[nodiscard]] Address base() const override { return base_; }
   [[nodiscard]] std::byte* bytes() const override { return bytes_; }
+  [[nodiscard]] bool may_go_on() const override { return true; }
 
  private:
   std::shared_ptr<Window> window_;
