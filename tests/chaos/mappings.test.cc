@@ -72,6 +72,27 @@ TEST_F(ChaosPieces, AreOneRangeForACopyOfAGraph) {
   }));
 }
 
+// Of what is not pinned: the last part alone would be read by the call, and the others later.
+TEST_F(ChaosPieces, AreWrittenBeforeTheSourceIsUsedAgain) {
+  EXPECT_TRUE(always(0, [&] {
+    constexpr std::size_t kBytes = kUnit / 2 + 5;
+    const DevicePointer to = three().begin() + kUnit / 2;
+    const StreamPointer queue = stream();
+    Contents bytes = pattern(kBytes, 1);
+    const void* from = bytes.data();
+    Gate gate;
+    gate.close(queue);
+    gate.open_later();
+
+    EXPECT_EQ(cu("cuMemcpyHtoDAsync_v2", to, from, kBytes, queue), 0);
+    std::fill(bytes.begin(), bytes.end(), 0);
+    finish(queue);
+
+    EXPECT_TRUE(same_bytes(read(to, kBytes), pattern(kBytes, 1)));
+    return 0;
+  }));
+}
+
 TEST_F(ChaosPieces, ThatAreMappedAnewLeaveTheOthersAsTheyAre) {
   run(1, [&] {
     MappedPieces pieces = three(), elsewhere(2 * kUnit);
