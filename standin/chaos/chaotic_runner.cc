@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "kernels/await_flag.h"
 #include "kernels/mail.h"
 #include "kernels/reduce.h"
 #include "standin/chaos/graph_run.h"
@@ -50,6 +51,18 @@ int slots_of(WorkKind kind) {
     case WorkKind::graph: return 2;
     default: return 1;
   }
+}
+
+// The words of kernels/await_flag.h, then the address.
+std::vector<ValueStep> flag_steps_of(const KernelWork& kernel) {
+  const Address flag{static_cast<std::uintptr_t>(kernel.words.at(2))};
+  const MemoryValue awaited{.address = flag,
+                            .value = kernel.words.at(0),
+                            .bytes = Bytes{sizeof(std::uint32_t)},
+                            .comparison = Comparison::equal};
+  MemoryValue written = awaited;
+  written.value = kernel.words.at(1);
+  return {{awaited, true}, {written, false}};
 }
 
 EntryPointer make_entry(WorkKind kind) {
@@ -190,7 +203,7 @@ void ChaoticRunner::write_value(const MemoryValue& value, StreamHandle stream) {
   scheduler_.enqueue(queue(stream), entry);
 }
 
-std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& values) {
+std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& values) const {
   std::vector<std::unique_ptr<Job>> jobs;
   for (const ValueStep& step : values) {
     const End end = end_of(step.value.address, step.value.bytes, "value");
@@ -202,7 +215,7 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
   return name == messages_kernel().name || name == reduce_kernel().name || name == kPassKernel ||
-         mail_kind_of(name).has_value();
+         name == await_flag_kernel().name || mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
@@ -214,6 +227,7 @@ std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const 
   };
   if (kernel.name == kPassKernel)
     return std::make_unique<PassKernel>(kernel, places(PassKernel::memory_of(kernel)));
+  if (kernel.name == await_flag_kernel().name) return make_steps(flag_steps_of(kernel));
   if (ReduceKernel::is_one(kernel))
     return std::make_unique<ReduceKernel>(kernel, places(ReduceKernel::memory_of(kernel)));
   if (mail_kind_of(kernel.name))

@@ -164,13 +164,16 @@ class Shown:
 
 
 class OurCaller(Caller):
-    """Of polypath.Collectives."""
+    """Of polypath.Collectives; with the word `copies` by a ring, in which memory is opened."""
 
-    def __init__(self, folder: Path, gpu: Gpu, number: int, ranks: int) -> None:
+    def __init__(self, folder: Path, gpu: Gpu, number: int, ranks: int, copies: bool) -> None:
         super().__init__(gpu, number, ranks)
         import polypath
 
         self.ends = polypath.Collectives.from_file(str(folder / "meeting"), number, ranks, number)
+        if copies:
+            self.kinds = self.kinds[:4]
+            self.ends.choose_from(["ring"])
 
     def make(self, call: Call, source: int, target: int) -> None:
         """Make it. In place there is one tensor, the larger one."""
@@ -204,5 +207,6 @@ class OurCaller(Caller):
 
 def caller_of(words: list[str], folder: Path, gpu: Gpu, number: int, ranks: int) -> Caller:
     """Return the one that the words name."""
-    kind = OurCaller if "ours" in words else NcclCaller
-    return kind(folder, gpu, number, ranks)
+    if "ours" in words:
+        return OurCaller(folder, gpu, number, ranks, "copies" in words)
+    return NcclCaller(folder, gpu, number, ranks)

@@ -41,11 +41,11 @@ class Rank:
 
     def __init__(self, gpu: Gpu, caller: Caller, number: int, seed: int) -> None:
         self.gpu, self.driver, self.caller, self.number = gpu, gpu.driver, caller, number
-        self.own = random.Random(1000 * seed + number)
+        self.own, self.pace = random.Random(1000 * seed + number), random.Random(number)
         sizes = self.own.choice(([UNIT], [2 * UNIT], [10 * UNIT], [UNIT, 3 * UNIT]))
         sizes = [ROOM] if "whole" in sys.argv else sizes
-        self.handles = int(self.own.random() < 0.85)
-        self.memory = Allocator(Segment(gpu, ROOM, sizes, self.handles))
+        is_shared = self.own.random() < 0.95 or any("repeat" in word for word in sys.argv)
+        self.memory = Allocator(Segment(gpu, ROOM, sizes, int(is_shared)))
         self.due: list[tuple[Value, np.ndarray, Call]] = []
         self.kept: list[int] = []
         self.captured = 0
@@ -100,8 +100,8 @@ class Rank:
 
     def rest(self) -> None:
         """Do something else for a while, sometimes."""
-        if self.own.random() < 0.2:
-            time.sleep(self.own.random() / 50)
+        if self.pace.random() < 0.2:
+            time.sleep(self.pace.random() / 50)
 
     # --- calls ---
 
@@ -179,7 +179,7 @@ def be_random(rank: Rank, plan: random.Random, caller: Caller) -> None:
     for turn in range(ROUNDS):
         for _ in range(plan.randint(1, 3)):
             call = caller.some_call(plan)
-            repeats = plan.choice((1, 1, 2, 5))
+            repeats = plan.choice((1, 2, 4, 7))
             if rank.number in call.ranks:
                 rank.run(call, repeats)
         if "eager" not in sys.argv and plan.random() < 0.4:
