@@ -6,11 +6,16 @@ import ctypes
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from nccl_ranks import FLOAT32, SUM, Gpu, Value, communicator, library, must, shared_id
+from nccl_ranks import FLOAT32, SUM, Value, communicator, library, must, shared_id
 
 SIZES = (8 << 10, 300 << 10, 1 << 20, 5 << 20, 9 << 20, 17 << 20, 64 << 20)
+
+
+class RefusedError(Exception):
+    """A call cannot be captured, at any rank."""
 
 
 @dataclass
@@ -22,7 +27,7 @@ class Call:
     part: int  # elements
     ranks: list[int]
     in_place: bool
-    root: int = 0
+    root: int
 
     def rank_of(self, number: int) -> int:
         """Return a rank's number among those that take part."""
@@ -52,35 +57,36 @@ class Call:
             return inputs[rank - 1]
         if self.kind == "reduce" and rank != self.root:
             return None
-        total = np.sum(inputs, axis=0)
+        total: np.ndarray = np.sum(inputs, axis=0)
         return total[own] if self.kind == "reducescatter" else total
 
 
 class Caller:
-    """Makes calls of one library in one stream."""
+    """Makes calls of one library, among all ranks and, of more than two, among each half."""
 
-    kinds = ("allreduce", "allgather", "reducescatter", "broadcast", "alltoall", "reduce")
+    kinds: tuple[str, ...] = (
+        *("allreduce", "allgather", "reducescatter", "broadcast", "alltoall", "reduce"),
+    )
     only_apart: tuple[str, ...] = ()  # these are not made in place
 
-    def __init__(self, gpu: Gpu, number: int, ranks: int) -> None:
-        self.gpu, self.number, self.ranks, self.calls = gpu, number, ranks, 0
-
-    def groups(self) -> list[list[int]]:
-        """Return the groups of ranks that a call may be among."""
-        return [list(range(self.ranks))]
+    def __init__(self, number: int, ranks: int) -> None:
+        self.number, self.calls = number, 0
+        self.whole = list(range(ranks))
+        halves = [self.whole[: ranks // 2], self.whole[ranks // 2 :]]
+        self.halves = [each for each in halves if ranks > 2 and len(each) > 1]
 
     def some_call(self, plan: random.Random, captured: bool = False, size: int = 0) -> Call:
         """Draw a call."""
         self.calls += 1
         kind = plan.choice([each for each in self.kinds if each != "ring" or not captured])
-        ranks = self.groups()[0] if captured else plan.choice(self.groups())
-        size = size or plan.choice(SIZES[:-1] if captured or plan.random() < 0.9 else SIZES)
+        ranks = self.whole if captured else plan.choice([self.whole, *self.halves])
+        size = size or plan.choice(SIZES if plan.random() < 0.1 and not captured else SIZES[:-1])
         part = size // 4 // len(ranks) + plan.choice((0, 0, 1, 63))
         in_place = plan.random() < 0.4 and kind not in self.only_apart
         return Call(self.calls, kind, part, ranks, in_place, plan.randrange(len(ranks)))
 
-    def make(self, call: Call, source: int, target: int) -> None:
-        """Make it."""
+    def make(self, call: Call, source: int, target: int, stream: Value) -> None:
+        """Make it. Raises RefusedError."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -88,13 +94,13 @@ class Caller:
 
 
 class NcclCaller(Caller):
-    """Of NCCL, with a communicator of all ranks and, of more than two, one of each half."""
+    """Of NCCL."""
 
     kinds = (*Caller.kinds, "ring", "ring")
     only_apart = ("alltoall", "ring")
 
-    def __init__(self, folder: Path, gpu: Gpu, number: int, ranks: int) -> None:
-        super().__init__(gpu, number, ranks)
+    def __init__(self, folder: Path, number: int, ranks: int) -> None:
+        super().__init__(number, ranks)
         self.nccl = library()
         for name, values in (("ncclReduce", 4), ("ncclAlltoAll", 2), ("ncclReduceScatter", 3)):
             which = [ctypes.c_size_t] + [ctypes.c_int] * (values - 1)
@@ -102,55 +108,41 @@ class NcclCaller(Caller):
         for function in (self.nccl.ncclSend, self.nccl.ncclRecv):
             function.argtypes = [Value, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, Value, Value]
         whole = communicator(self.nccl, shared_id(self.nccl, folder, number), number, ranks)
-        self.comms = {ranks: whole}
+        self.comms, part = [whole], Value()
         if ranks > 2:
-            half, part = ranks // 2, Value()
-            color = int(number >= half)
+            color = int(number >= ranks // 2)
             must(self.nccl.ncclCommSplit(whole, color, number, ctypes.byref(part), None))
-            self.comms[half if color == 0 else half + ranks] = part
-        self.parts = [list(range(ranks // 2)), list(range(ranks // 2, ranks))]
+            self.comms.append(part)
 
-    def groups(self) -> list[list[int]]:
-        """Return all ranks, and those halves that are more than one rank."""
-        return [list(range(self.ranks)), *(each for each in self.parts if len(each) > 1)]
-
-    def comm_of(self, call: Call) -> Value:
-        """Return the communicator of a call's ranks."""
-        if len(call.ranks) == self.ranks:
-            return self.comms[self.ranks]
-        return next(comm for key, comm in self.comms.items() if key != self.ranks)
-
-    def make(self, call: Call, source: int, target: int) -> None:
+    def make(self, call: Call, source: int, target: int, stream: Value) -> None:
         """Make it."""
-        nccl, comm, stream, root = self.nccl, self.comm_of(call), self.gpu.stream, call.root
-        whole = call.part * len(call.ranks)
-        if call.kind == "allreduce":
-            must(nccl.ncclAllReduce(source, target, whole, FLOAT32, SUM, comm, stream))
-        elif call.kind == "allgather":
-            must(nccl.ncclAllGather(source, target, call.part, FLOAT32, comm, stream))
-        elif call.kind == "reducescatter":
-            must(nccl.ncclReduceScatter(source, target, call.part, FLOAT32, SUM, comm, stream))
-        elif call.kind == "broadcast":
-            must(nccl.ncclBroadcast(source, target, whole, FLOAT32, root, comm, stream))
-        elif call.kind == "reduce":
-            must(nccl.ncclReduce(source, target, whole, FLOAT32, SUM, root, comm, stream))
-        elif call.kind == "alltoall":
-            must(nccl.ncclAlltoAll(source, target, call.part, FLOAT32, comm, stream))
-        else:
-            self.pass_on(call, source, target, comm)
+        comm = self.comms[0 if call.ranks == self.whole else 1]
+        if call.kind == "ring":
+            return self.pass_on(call, source, target, (comm, stream))
+        whole, kind = call.part * len(call.ranks), call.kind
+        name, counts = {
+            "allreduce": ("AllReduce", (whole, FLOAT32, SUM)),
+            "allgather": ("AllGather", (call.part, FLOAT32)),
+            "reducescatter": ("ReduceScatter", (call.part, FLOAT32, SUM)),
+            "broadcast": ("Broadcast", (whole, FLOAT32, call.root)),
+            "reduce": ("Reduce", (whole, FLOAT32, SUM, call.root)),
+            "alltoall": ("AlltoAll", (call.part, FLOAT32)),
+        }[kind]
+        if getattr(self.nccl, f"nccl{name}")(source, target, *counts, comm, stream) != 0:
+            raise RefusedError(kind)
+        return None
 
-    def pass_on(self, call: Call, source: int, target: int, comm: Value) -> None:
+    def pass_on(self, call: Call, source: int, target: int, end: tuple[Value, Value]) -> None:
         """Send to the next rank and receive from the one before."""
         rank, ranks, count = call.rank_of(self.number), len(call.ranks), call.given
-        stream = self.gpu.stream
         must(self.nccl.ncclGroupStart())
-        must(self.nccl.ncclSend(source, count, FLOAT32, (rank + 1) % ranks, comm, stream))
-        must(self.nccl.ncclRecv(target, count, FLOAT32, (rank - 1) % ranks, comm, stream))
+        must(self.nccl.ncclSend(source, count, FLOAT32, (rank + 1) % ranks, *end))
+        must(self.nccl.ncclRecv(target, count, FLOAT32, (rank - 1) % ranks, *end))
         must(self.nccl.ncclGroupEnd())
 
     def close(self) -> None:
         """Destroy the communicators."""
-        for comm in reversed(self.comms.values()):
+        for comm in reversed(self.comms):
             must(self.nccl.ncclCommDestroy(comm))
 
 
@@ -166,33 +158,39 @@ class Shown:
 class OurCaller(Caller):
     """Of polypath.Collectives; with the word `copies` by a ring, in which memory is opened."""
 
-    def __init__(self, folder: Path, gpu: Gpu, number: int, ranks: int, copies: bool) -> None:
-        super().__init__(gpu, number, ranks)
+    def __init__(self, folder: Path, number: int, ranks: int, copies: bool) -> None:
+        super().__init__(number, ranks)
         import polypath
 
-        self.ends = polypath.Collectives.from_file(str(folder / "meeting"), number, ranks, number)
-        if copies:
+        join = polypath.Collectives.from_file
+        self.ends = [join(str(folder / "all"), number, ranks, number)]
+        for half in self.halves:
+            if number in half:
+                place = half.index(number)
+                self.ends.append(join(str(folder / f"from{half[0]}"), place, len(half), number))
+        for each in self.ends if copies else ():
             self.kinds = self.kinds[:4]
-            self.ends.choose_from(["ring"])
+            each.choose_from(["ring"])
 
-    def make(self, call: Call, source: int, target: int) -> None:
+    def make(self, call: Call, source: int, target: int, stream: Value) -> None:
         """Make it. In place there is one tensor, the larger one."""
-        given, taken = Shown(source, call.given), Shown(target, call.taken)
+        given: Any = Shown(source, call.given)
+        taken: Any = Shown(target, call.taken)
         if call.in_place:
             given, taken = given if call.given >= call.taken else taken, None
-        stream, ends = self.gpu.stream.value, self.ends
+        ends, handle = self.ends[0 if call.ranks == self.whole else 1], stream.value
         if call.kind == "allreduce":
-            ends.all_reduce(given, taken, stream=stream)
+            ends.all_reduce(given, taken, stream=handle)
         elif call.kind == "allgather":
-            ends.all_gather(given, taken, stream=stream)
+            ends.all_gather(given, taken, stream=handle)
         elif call.kind == "reducescatter":
-            ends.reduce_scatter(given, taken, stream=stream)
+            ends.reduce_scatter(given, taken, stream=handle)
         elif call.kind == "reduce":
-            ends.reduce(given, call.root, taken, stream=stream)
+            ends.reduce(given, call.root, taken, stream=handle)
         elif call.kind == "alltoall":
-            ends.all_to_all(given, taken, stream=stream)
+            ends.all_to_all(given, taken, stream=handle)
         else:
-            ends.broadcast(given, call.root, stream=stream)
+            ends.broadcast(given, call.root, stream=handle)
 
     def some_call(self, plan: random.Random, captured: bool = False, size: int = 0) -> Call:
         """Draw a call; a broadcast has one tensor."""
@@ -202,11 +200,12 @@ class OurCaller(Caller):
 
     def close(self) -> None:
         """End this rank."""
-        self.ends.close()
+        for each in reversed(self.ends):
+            each.close()
 
 
-def caller_of(words: list[str], folder: Path, gpu: Gpu, number: int, ranks: int) -> Caller:
+def caller_of(words: list[str], folder: Path, number: int, ranks: int) -> Caller:
     """Return the one that the words name."""
     if "ours" in words:
-        return OurCaller(folder, gpu, number, ranks, "copies" in words)
-    return NcclCaller(folder, gpu, number, ranks)
+        return OurCaller(folder, number, ranks, "copies" in words)
+    return NcclCaller(folder, number, ranks)

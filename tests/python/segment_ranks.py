@@ -1,10 +1,10 @@
-"""Ranks whose tensors lie in expandable segments: `segment_ranks.py FOLDER RANK RANKS SEED [WORD]`.
+"""Ranks whose tensors lie in segments: `segment_ranks.py FOLDER RANK RANKS SEED WORDS`.
 
 What is called follows from the seed, so that all ranks call the same. Where their tensors lie, what
-is unmapped between calls and when they come is each rank's own. Every byte is compared. WORD is
-`nccl` for collectives and messages of NCCL, `ours` for polypath.Collectives; `repeat=N` calls each
-of some collectives N times on the same memory and does nothing else. Prints "right" and how many
-calls were captured.
+is unmapped between calls and when they come is each rank's own. Every byte is compared. Words:
+`nccl` for collectives and messages of NCCL, or `ours` for polypath.Collectives; `rounds=N`;
+`repeat=N` makes some calls N times each, on the same memory, and nothing else; `whole` for memory
+in one piece. Prints "right" and how many calls were captured.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 from nccl_ranks import Gpu, Value, must
-from segment_callers import Call, Caller, caller_of
+from segment_callers import Call, Caller, RefusedError, caller_of
 from segment_memory import UNIT, Allocator, Segment
 
-ROOM = 700 << 20
+ROOM = 1000 << 20
 PATTERN = 10007  # elements after which contents repeat
-ROUNDS = 7
+ROUNDS = 6
 
 
 @dataclass
@@ -36,19 +36,43 @@ class Tensors:
     owned: list[int]
 
 
-class Rank:
-    """One rank: its memory, its graphs, and its view of each call."""
+@dataclass
+class Due:
+    """A copy of what a call has given, and what that should be."""
 
-    def __init__(self, gpu: Gpu, caller: Caller, number: int, seed: int) -> None:
-        self.gpu, self.driver, self.caller, self.number = gpu, gpu.driver, caller, number
-        self.own, self.pace = random.Random(1000 * seed + number), random.Random(number)
+    host: Value
+    wanted: np.ndarray
+    call: Call
+
+
+class Rank:
+    """One rank: its memory, its streams, and its view of each call."""
+
+    def __init__(self, gpu: Gpu, caller: Caller, seed: int, words: dict[str, int]) -> None:
+        self.gpu, self.driver, self.caller, self.number = gpu, gpu.driver, caller, caller.number
+        self.own, self.pace = random.Random(1000 * seed + gpu.number), random.Random(gpu.number)
         sizes = self.own.choice(([UNIT], [2 * UNIT], [10 * UNIT], [UNIT, 3 * UNIT]))
-        sizes = [ROOM] if "whole" in sys.argv else sizes
-        is_shared = self.own.random() < 0.95 or any("repeat" in word for word in sys.argv)
-        self.memory = Allocator(Segment(gpu, ROOM, sizes, int(is_shared)))
-        self.due: list[tuple[Value, np.ndarray, Call]] = []
+        is_shared = self.own.random() < 0.95 or "repeat" in words
+        pieces = [ROOM] if "whole" in words else sizes
+        self.memory = Allocator(Segment(gpu, ROOM, pieces, int(is_shared)))
+        self.due: list[Due] = []
         self.kept: list[int] = []
+        self.unused: list[int] = []  # once the streams are over
         self.captured = 0
+        self.side = Value()
+        must(self.driver.cuStreamCreate(ctypes.byref(self.side), 1))
+
+    def stream_of(self, call: Call) -> Value:
+        """Return the main stream, or that for some of the ranks."""
+        return self.gpu.stream if call.ranks == self.caller.whole else self.side
+
+    def follow(self, later: Value, earlier: Value) -> None:
+        """Let a stream wait for another one."""
+        event = Value()
+        must(self.driver.cuEventCreate(ctypes.byref(event), 2))
+        must(self.driver.cuEventRecord(event, earlier))
+        must(self.driver.cuStreamWaitEvent(later, event, 0))
+        must(self.driver.cuEventDestroy_v2(event))
 
     # --- memory ---
 
@@ -67,91 +91,107 @@ class Rank:
             target += 4 * taken * call.rank_of(self.number)
         return Tensors(source, target, owned)
 
-    def write(self, address: int, contents: np.ndarray) -> None:
-        """Put it there in the order of the stream."""
-        must(
-            self.driver.cuMemcpyHtoDAsync_v2(
-                ctypes.c_uint64(address),
-                contents.ctypes.data_as(ctypes.c_void_p),
-                ctypes.c_size_t(contents.nbytes),
-                self.gpu.stream,
-            )
-        )
-
-    def read_later(self, address: int, wanted: np.ndarray, call: Call) -> None:
-        """Compare what is there at this point of the stream, once that is over."""
-        host = Value()
-        must(self.driver.cuMemAllocHost_v2(ctypes.byref(host), ctypes.c_size_t(wanted.nbytes)))
-        size = ctypes.c_size_t(wanted.nbytes)
-        of = ctypes.c_uint64(address)
-        must(self.driver.cuMemcpyDtoHAsync_v2(host, of, size, self.gpu.stream))
-        self.due.append((host, wanted, call))
+    def give_back(self, owned: list[int], is_side: bool) -> None:
+        """Let others have the memory: at once, as the stream orders them, or later."""
+        if self.own.random() < 0.2:
+            self.kept += owned
+        elif is_side:
+            self.unused += owned
+        else:
+            for each in owned:
+                self.memory.free(each)
 
     def settle(self) -> None:
-        """Wait for the stream, and compare."""
-        must(self.driver.cuStreamSynchronize(self.gpu.stream))
-        for host, wanted, call in self.due:
-            size = wanted.size
-            found = np.ctypeslib.as_array((ctypes.c_float * size).from_address(host.value))
-            wrong = np.flatnonzero(found != wanted)
-            assert not len(wrong), f"{call}: {len(wrong)} wrong from {wrong[0]} on"
-            must(self.driver.cuMemFreeHost(host))
+        """Wait for the streams, and compare."""
+        for stream in (self.gpu.stream, self.side):
+            must(self.driver.cuStreamSynchronize(stream))
+        for due in self.due:
+            size = due.wanted.size
+            found = np.ctypeslib.as_array((ctypes.c_float * size).from_address(due.host.value or 0))
+            wrong = np.flatnonzero(found != due.wanted)
+            assert not len(wrong), f"{due.call}: {len(wrong)} wrong from {wrong[0]} on"
+            must(self.driver.cuMemFreeHost(due.host))
         self.due.clear()
+        for each in self.unused:
+            self.memory.free(each)
+        self.unused.clear()
+
+    def clean(self) -> None:
+        """Free some of what was kept, and unmap some of what is free."""
+        self.settle()
+        self.own.shuffle(self.kept)
+        for _ in range(self.own.randrange(len(self.kept) + 1)):
+            self.memory.free(self.kept.pop())
+        self.memory.trim(self.own)
 
     def rest(self) -> None:
         """Do something else for a while, sometimes."""
         if self.pace.random() < 0.2:
             time.sleep(self.pace.random() / 50)
+        if self.pace.random() < 0.003:
+            time.sleep(1.3)  # threads look at what is unused
 
     # --- calls ---
 
-    def contents(self, call: Call, turn: int, rank: int, count: int) -> np.ndarray:
+    def contents(self, call: Call, turn: int, rank: int) -> np.ndarray:
         """Return what a rank gives: small whole numbers, whose sums are exact."""
-        chance = np.random.default_rng((call.number, turn + 1, rank))
-        return np.resize(chance.integers(0, 251, PATTERN).astype(np.float32), count)
+        chance = np.random.default_rng((call.number, turn, rank))
+        return np.resize(chance.integers(0, 251, PATTERN).astype(np.float32), call.given)
 
     def begin(self, call: Call, turn: int, where: Tensors) -> None:
-        """Write the input."""
-        self.write(where.source, self.contents(call, turn, self.number, call.given))
+        """Write the input in the order of the stream."""
+        contents = self.contents(call, turn, self.number)
+        data, to = contents.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(where.source)
+        size, stream = ctypes.c_size_t(contents.nbytes), self.stream_of(call)
+        must(self.driver.cuMemcpyHtoDAsync_v2(to, data, size, stream))
 
     def end(self, call: Call, turn: int, where: Tensors) -> None:
-        """Look at the output, later."""
-        inputs = [self.contents(call, turn, rank, call.given) for rank in call.ranks]
+        """Take what is in the output at this point of the stream, to be compared later."""
+        inputs = [self.contents(call, turn, rank) for rank in call.ranks]
         wanted = call.wanted(inputs, self.number)
-        if wanted is not None:
-            self.read_later(where.target, wanted, call)
+        if wanted is None:
+            return
+        host, size = Value(), ctypes.c_size_t(wanted.nbytes)
+        must(self.driver.cuMemAllocHost_v2(ctypes.byref(host), size))
+        of, stream = ctypes.c_uint64(where.target), self.stream_of(call)
+        must(self.driver.cuMemcpyDtoHAsync_v2(host, of, size, stream))
+        self.due.append(Due(host, wanted, call))
+
+    def make(self, call: Call, where: Tensors) -> None:
+        """Make the call."""
+        self.caller.make(call, where.source, where.target, self.stream_of(call))
 
     def run(self, call: Call, repeats: int) -> None:
-        """Make a call some times on the same memory, which is free then, or kept."""
+        """Make a call some times on the same memory."""
         where = self.tensors(call)
+        is_side = call.ranks != self.caller.whole
+        if is_side:
+            self.follow(self.side, self.gpu.stream)
         for turn in range(repeats):
             self.begin(call, turn, where)
             self.rest()
-            self.caller.make(call, where.source, where.target)
+            self.make(call, where)
             self.end(call, turn, where)
-        if self.own.random() < 0.2:
-            self.kept += where.owned
-        else:
-            for each in where.owned:
-                self.memory.free(each)
+        self.give_back(where.owned, is_side)
 
-    def capture(self, calls: list[Call]) -> Callable[[int], None]:
-        """Make calls once, then capture them one after another; return what replays them."""
+    def capture(self, calls: list[Call]) -> Callable[[int], None] | None:
+        """Make calls once, then capture them; return what replays them, if they may be captured."""
         where = [self.tensors(call) for call in calls]
         for call, each in zip(calls, where, strict=True):
-            self.begin(call, -1, each)
-            self.caller.make(call, each.source, each.target)
-            self.end(call, -1, each)
+            self.begin(call, 0, each)
+            self.make(call, each)
+            self.end(call, 0, each)
         graph, replayed, stream = Value(), Value(), self.gpu.stream
         must(self.driver.cuStreamBeginCapture_v2(stream, 2))
-        for call, each in zip(calls, where, strict=True):
-            self.caller.make(call, each.source, each.target)
+        try:
+            for call, each in zip(calls, where, strict=True):
+                self.make(call, each)
+        except RefusedError:
+            self.driver.cuStreamEndCapture(stream, ctypes.byref(graph))
+            return None
         must(self.driver.cuStreamEndCapture(stream, ctypes.byref(graph)))
-        must(
-            self.driver.cuGraphInstantiateWithFlags(
-                ctypes.byref(replayed), graph, ctypes.c_ulonglong(0)
-            )
-        )
+        made, flags = ctypes.byref(replayed), ctypes.c_ulonglong(0)
+        must(self.driver.cuGraphInstantiateWithFlags(made, graph, flags))
         self.captured += len(calls)
 
         def replay(turn: int) -> None:
@@ -164,27 +204,19 @@ class Rank:
 
         return replay
 
-    def clean(self) -> None:
-        """Free some of what was kept, and unmap some of what is free."""
-        self.settle()
-        self.own.shuffle(self.kept)
-        for _ in range(self.own.randrange(len(self.kept) + 1)):
-            self.memory.free(self.kept.pop())
-        self.memory.trim(self.own)
 
-
-def be_random(rank: Rank, plan: random.Random, caller: Caller) -> None:
+def be_random(rank: Rank, plan: random.Random, rounds: int) -> None:
     """Make calls, capture some, replay what was captured before, and unmap in between."""
     graphs: list[Callable[[int], None]] = []
-    for turn in range(ROUNDS):
+    for turn in range(1, rounds + 1):
         for _ in range(plan.randint(1, 3)):
-            call = caller.some_call(plan)
-            repeats = plan.choice((1, 2, 4, 7))
+            call, repeats = rank.caller.some_call(plan), plan.choice((1, 2, 4, 7))
             if rank.number in call.ranks:
                 rank.run(call, repeats)
-        if "eager" not in sys.argv and plan.random() < 0.4:
-            calls = [caller.some_call(plan, captured=True) for _ in range(plan.randint(1, 3))]
-            graphs.append(rank.capture(calls))
+        if plan.random() < 0.4 and len(graphs) < 4:
+            calls = [rank.caller.some_call(plan, captured=True) for _ in range(plan.randint(1, 3))]
+            if replayed := rank.capture(calls):
+                graphs.append(replayed)
         for replay in graphs:
             for _ in range(plan.randint(0, 2)):
                 replay(turn)
@@ -193,27 +225,25 @@ def be_random(rank: Rank, plan: random.Random, caller: Caller) -> None:
     rank.settle()
 
 
-def be_repeated(rank: Rank, plan: random.Random, caller: Caller, repeats: int) -> None:
+def be_repeated(rank: Rank, plan: random.Random, repeats: int) -> None:
     """Make each of some calls many times."""
     for _ in range(4):
-        call = caller.some_call(plan, size=plan.choice((9, 12)) << 20)
-        rank.run(call, repeats)
+        rank.run(rank.caller.some_call(plan, size=plan.choice((9, 12)) << 20), repeats)
         rank.settle()
 
 
 def main() -> None:
     """Be one rank."""
     folder, number, ranks, seed = Path(sys.argv[1]), *(int(word) for word in sys.argv[2:5])
-    words = sys.argv[5:]
+    pairs = [word.partition("=") for word in sys.argv[5:]]
+    words = {name: int(value or 0) for name, _, value in pairs}
     gpu, plan = Gpu(number), random.Random(seed)
-    caller = caller_of(words, folder, gpu, number, ranks)
-    rank = Rank(gpu, caller, number, seed)
-    repeats = [int(word.removeprefix("repeat=")) for word in words if word.startswith("repeat=")]
-    if repeats:
-        be_repeated(rank, plan, caller, repeats[0])
+    rank = Rank(gpu, caller_of(list(words), folder, number, ranks), seed, words)
+    if "repeat" in words:
+        be_repeated(rank, plan, words["repeat"])
     else:
-        be_random(rank, plan, caller)
-    caller.close()
+        be_random(rank, plan, words.get("rounds", ROUNDS))
+    rank.caller.close()
     rank.memory.segment.close()
     print("right", rank.captured)
 
