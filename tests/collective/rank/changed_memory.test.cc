@@ -242,6 +242,21 @@ TEST_F(TwoRanks, AreAskedAtOnceForFreedMemory) {
   EXPECT_FALSE(SharedAllocations::take_back_freed());
 }
 
+// It is kept for queued work, and what it was given may end before it.
+TEST_F(TwoRanks, AreLookedAtNoMoreOnceTheyAreAbandoned) {
+  call_until_open();
+  for (const auto& end : ends_) end->note_use([] { return true; });
+  const int before = driver_.uses(sim::Call::release_import);
+
+  ends_[1]->abandon();
+  driver_.free(memory_[1]);
+  memory_[1] = driver_.allocate(gpu(1), 1_MiB);
+
+  EXPECT_FALSE(SharedAllocations::take_back_freed());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // threads look after a second
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before);
+}
+
 // Rank 1 frees its memory while a call of rank 0 is queued that reads it.
 TEST_F(TwoRanks, KeepAnImportAsLongAsAQueuedCallUsesIt) {
   call_until_open();
