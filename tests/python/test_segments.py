@@ -45,7 +45,7 @@ def start(folder: Path, words: list[str], seed: int, **more: str) -> subprocess.
         "STANDIN_CHAOS": str(seed),
         "STANDIN_STRICT": "1",
         "STANDIN_STATISTICS": "1",
-        "STANDIN_NCCL_SLOW": "20",
+        "STANDIN_NCCL_SLOW": "3",
         "POLYPATH_NCCL_MEASURED": "1M",
         "POLYPATH_STATS": f"{folder}/",
         **more,
