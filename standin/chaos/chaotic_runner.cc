@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "kernels/await_flag.h"
 #include "kernels/mail.h"
 #include "kernels/reduce.h"
 #include "standin/chaos/graph_run.h"
@@ -22,6 +23,24 @@ bool overlap(const MemoryCopy& copy) {
   return copy.source + copy.bytes > copy.destination && copy.destination + copy.bytes > copy.source;
 }
 
+// Parts that lie in one mapping at both ends.
+std::vector<MemoryCopy> parts_of(const sim::Memory& memory, const MemoryCopy& copy) {
+  const auto left_in = [&](Address address, Bytes bytes) {
+    const sim::BlockPointer block = memory.find(address);
+    if (!block || !block->may_go_on()) return bytes;
+    const MemoryInfo info = block->info();
+    return std::min(bytes, Bytes{info.base.value + info.size.value - address.value});
+  };
+  std::vector<MemoryCopy> parts;
+  for (Bytes done; done < copy.bytes; done += parts.back().bytes) {
+    MemoryCopy part = copy;
+    part.destination = copy.destination + done, part.source = copy.source + done;
+    part.bytes = left_in(part.destination, left_in(part.source, copy.bytes - done));
+    parts.push_back(part);
+  }
+  return parts;
+}
+
 // As seen on H200, driver 580: records, waits within a context and functions never found a queue
 // full, a graph of copies took two slots. Work that was not measured takes one.
 int slots_of(WorkKind kind) {
@@ -32,6 +51,18 @@ int slots_of(WorkKind kind) {
     case WorkKind::graph: return 2;
     default: return 1;
   }
+}
+
+// The words of kernels/await_flag.h, then the address.
+std::vector<ValueStep> flag_steps_of(const KernelWork& kernel) {
+  const Address flag{static_cast<std::uintptr_t>(kernel.words.at(2))};
+  const MemoryValue awaited{.address = flag,
+                            .value = kernel.words.at(0),
+                            .bytes = Bytes{sizeof(std::uint32_t)},
+                            .comparison = Comparison::equal};
+  MemoryValue written = awaited;
+  written.value = kernel.words.at(1);
+  return {{awaited, true}, {written, false}};
 }
 
 EntryPointer make_entry(WorkKind kind) {
@@ -172,7 +203,7 @@ void ChaoticRunner::write_value(const MemoryValue& value, StreamHandle stream) {
   scheduler_.enqueue(queue(stream), entry);
 }
 
-std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& values) {
+std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& values) const {
   std::vector<std::unique_ptr<Job>> jobs;
   for (const ValueStep& step : values) {
     const End end = end_of(step.value.address, step.value.bytes, "value");
@@ -184,7 +215,7 @@ std::unique_ptr<Job> ChaoticRunner::make_steps(const std::vector<ValueStep>& val
 
 bool ChaoticRunner::knows_kernel(const std::string& name) const {
   return name == messages_kernel().name || name == reduce_kernel().name || name == kPassKernel ||
-         mail_kind_of(name).has_value();
+         name == await_flag_kernel().name || mail_kind_of(name).has_value();
 }
 
 std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const {
@@ -196,6 +227,7 @@ std::unique_ptr<Job> ChaoticRunner::make_kernel(const KernelWork& kernel) const 
   };
   if (kernel.name == kPassKernel)
     return std::make_unique<PassKernel>(kernel, places(PassKernel::memory_of(kernel)));
+  if (kernel.name == await_flag_kernel().name) return make_steps(flag_steps_of(kernel));
   if (ReduceKernel::is_one(kernel))
     return std::make_unique<ReduceKernel>(kernel, places(ReduceKernel::memory_of(kernel)));
   if (mail_kind_of(kernel.name))
@@ -229,7 +261,10 @@ void ChaoticRunner::update_node(GraphHandle graph, int node, const CopyNode& cha
 std::unique_ptr<Job> ChaoticRunner::make_job(const CopyNode& node, Entry& entry) {
   if (!node.values.empty()) return make_steps(node.values);
   if (node.kernel) return make_kernel(*node.kernel);
-  return make_copy({node.destination, node.source, node.bytes, false}, false, entry);
+  std::vector<std::unique_ptr<Job>> parts;
+  for (const MemoryCopy& part : parts_of(memory_, {node.destination, node.source, node.bytes}))
+    parts.push_back(make_copy(part, false, entry));
+  return std::make_unique<Steps>(std::move(parts));
 }
 
 // Addresses mean the memory that is there at the launch, not the memory that was there before.

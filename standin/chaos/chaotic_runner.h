@@ -70,7 +70,7 @@ class ChaoticRunner final : public Runner {
   std::unique_ptr<CopyJob> make_copy(const MemoryCopy& copy, bool staged, Entry& entry);
   std::unique_ptr<Job> make_job(const CopyNode& node, Entry& entry);
   [[nodiscard]] std::unique_ptr<Job> make_kernel(const KernelWork& kernel) const;
-  std::unique_ptr<Job> make_steps(const std::vector<ValueStep>& values);
+  std::unique_ptr<Job> make_steps(const std::vector<ValueStep>& values) const;
   void count(const std::string& way, Bytes bytes);
   Queue& queue(StreamHandle stream) { return *queues_.at(stream); }
   Waiting enqueue(const EntryPointer& entry, Returns returns, StreamHandle stream);

@@ -23,12 +23,17 @@ MemoryValue value_at(DevicePointer address, std::uint64_t value, std::size_t byt
   return {{static_cast<std::uintptr_t>(address)}, value, {bytes}, Comparison::at_least};
 }
 
-Stream& running(Process& process, const MemoryValue& value, StreamArgument argument) {
-  (void)process.allocations.get(value.address);
+// Runs a step, or adds it to what is captured.
+void enqueue(Process& process, const ValueStep& step, StreamArgument argument) {
+  (void)process.allocations.get(step.value.address);
   Stream& stream = process.stream(argument, WorkKind::value);
-  if (stream.capturing.active())
-    spoil(stream.capturing, kCaptureUnsupported, "graphs here have no values");
-  return stream;
+  if (stream.capturing.active()) {
+    CopyNode node;
+    node.values = {step};
+    return add_copy(stream.capturing, std::move(node));
+  }
+  if (step.waits) process.runner->wait_for_value(step.value, stream.work);
+  else process.runner->write_value(step.value, stream.work);
 }
 
 template <class Word>
@@ -37,15 +42,14 @@ Result wait(const char* name, StreamArgument argument, DevicePointer address, Wo
   return enter(name, [&](Process& process) {
     MemoryValue value = value_at(address, wanted, sizeof wanted);
     value.comparison = comparison_of(flags);
-    process.runner->wait_for_value(value, running(process, value, argument).work);
+    enqueue(process, {value, true}, argument);
   });
 }
 
 template <class Word>
 Result write(const char* name, StreamArgument argument, DevicePointer address, Word written) {
   return enter(name, [&](Process& process) {
-    const MemoryValue value = value_at(address, written, sizeof written);
-    process.runner->write_value(value, running(process, value, argument).work);
+    enqueue(process, {value_at(address, written, sizeof written), false}, argument);
   });
 }
 

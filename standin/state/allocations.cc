@@ -42,9 +42,11 @@ Address Allocations::add_device(PlaceId gpu, Allocation memory) {
   return add(std::move(memory)).base;
 }
 
-void Allocations::add_mapped(PlaceId gpu, Allocation memory) {
+void Allocations::add_mapped(PlaceId gpu, Allocation memory, std::shared_ptr<Window> window) {
   memory.gpu = gpu;
-  runner_.adopt(gpu, memory.size, std::make_unique<DeviceMemory>(memory.base, memory.segment));
+  runner_.adopt(gpu, memory.size,
+                std::make_unique<ShownMemory>(std::move(window), memory.segment, memory.reserved,
+                                              memory.base, memory.size));
   add(std::move(memory));
 }
 

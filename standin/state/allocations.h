@@ -9,6 +9,7 @@
 #include "standin/state/addresses.h"
 #include "standin/state/runner.h"
 #include "standin/state/segment.h"
+#include "standin/state/window.h"
 
 namespace polypath::standin {
 
@@ -68,8 +69,9 @@ class Allocations {
   void give_back(Address begin, Bytes size) { addresses_.give_back(begin, size); }
   /// The same with a number of its own again: a pool hands out memory that was freed before.
   void renew(Allocation& memory) { memory.id = ++last_id_; }
-  /// Memory of a GPU at addresses that were reserved; they stay so when it is removed.
-  void add_mapped(PlaceId gpu, Allocation memory);
+  /// Memory of a GPU at addresses that were reserved, with a window behind them; they stay so when
+  /// it is removed.
+  void add_mapped(PlaceId gpu, Allocation memory, std::shared_ptr<Window> window);
   /// Memory of a host that all GPUs and the host may touch.
   Address add_host(PlaceId host, Allocation memory);
   /// The program's own memory at memory.base.

@@ -128,12 +128,14 @@ std::vector<CopyArguments> parts_of(Process& process, const CopyArguments& call)
   return parts;
 }
 
-Waiting run(Process& process, const CopyArguments& call, Synchrony synchrony, Stream& stream) {
+// A part of a copy; when the call may return goes by all of it.
+Waiting run(Process& process, const CopyArguments& call, Bytes all, Synchrony synchrony,
+            Stream& stream) {
   const Allocation* to = process.allocations.find(call.destination);
   const Allocation* from = process.allocations.find(call.source);
   if (is_dropped(process, to, from, stream)) return {};
-  const Returns returns = synchrony == Synchrony::synchronous ? synchronous(to, from)
-                                                              : asynchronous(to, from, call.bytes);
+  const Returns returns =
+      synchrony == Synchrony::synchronous ? synchronous(to, from) : asynchronous(to, from, all);
   const std::set<ContextPointer> others = others_of(process, to, from, stream);
   for (const ContextPointer other : others) process.streams.come_after(stream, other);
   Waiting waiting = process.runner->copy(
@@ -148,7 +150,8 @@ Waiting run_all(Process& process, const CopyArguments& call, Synchrony synchrony
   const std::vector<CopyArguments> parts = parts_of(process, call);
   for (const CopyArguments& part : parts) check_ends(process, part, stream);
   Waiting waiting;
-  for (const CopyArguments& part : parts) waiting = run(process, part, synchrony, stream);
+  for (const CopyArguments& part : parts)
+    waiting = run(process, part, call.bytes, synchrony, stream);
   return waiting;
 }
 

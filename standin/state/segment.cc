@@ -61,6 +61,13 @@ int open_file_of_process(const SegmentName& name) {
   return -1;
 }
 
+// A forked child has no GPU, and would keep the memory.
+void* map(void* where, std::uint64_t size, int file, int flags) {
+  void* bytes = mmap(where, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, file, 0);
+  if (bytes != MAP_FAILED) madvise(bytes, size, MADV_DONTFORK);
+  return bytes;
+}
+
 using Key = std::pair<std::uint64_t, std::uint64_t>;
 std::mutex opened_mutex;
 std::map<Key, std::weak_ptr<Segment>>& opened() {
@@ -120,16 +127,18 @@ std::shared_ptr<Segment> Segment::of_file(int file) {
   return open_once(name, [&] { return fcntl(file, F_DUPFD_CLOEXEC, 0); });
 }
 
+void* Segment::map_at(std::byte* where, Bytes size) const {
+  return map(where, size.value, file_, MAP_FIXED);
+}
+
 int Segment::duplicate_file() const { return fcntl(file_, F_DUPFD_CLOEXEC, 0); }
 
 Segment::Segment(const SegmentName& name, int file) : name_(name), file_(file) {
-  void* bytes = mmap(nullptr, name.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* bytes = map(nullptr, name.size, file, 0);
   if (bytes == MAP_FAILED) {
     close(file);
     fail_memory({name.size});
   }
-  // A forked child has no GPU, and would keep the memory.
-  madvise(bytes, name.size, MADV_DONTFORK);
   bytes_ = static_cast<std::byte*>(bytes);
 }
 

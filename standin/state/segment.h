@@ -37,6 +37,8 @@ class Segment {
   Segment& operator=(const Segment&) = delete;
   ~Segment();
 
+  /// The first bytes of it a second time, in place of what lies at `where`; as mmap returns it.
+  void* map_at(std::byte* where, Bytes size) const;
   /// Where this process reads and writes them.
   [[nodiscard]] std::byte* bytes() const { return bytes_; }
   [[nodiscard]] const SegmentName& name() const { return name_; }

@@ -93,14 +93,15 @@ void VirtualMemory::give_up_if_unused(std::uint64_t handle) {
 
 Address VirtualMemory::reserve(Bytes size) {
   check_size(size);
+  auto window = std::make_shared<Window>(size);
   const Address begin = allocations_.reserve(size);
-  reserved_[begin] = size;
+  reserved_[begin] = {size, std::move(window)};
   return begin;
 }
 
 void VirtualMemory::free_address(Address begin, Bytes size) {
   const auto found = reserved_.find(begin);
-  if (found == reserved_.end() || found->second != size || allocations_.overlaps(begin, size))
+  if (found == reserved_.end() || found->second.size != size || allocations_.overlaps(begin, size))
     refuse(kInvalidValue, "the addresses are not reserved, or in use");
   allocations_.give_back(begin, size);
   reserved_.erase(found);
@@ -111,18 +112,18 @@ void VirtualMemory::map(Address begin, Bytes size, std::uint64_t handle, PlaceId
   const auto after = reserved_.upper_bound(begin);
   if (after == reserved_.begin() || memory.size != size)
     refuse(kInvalidValue, "memory is mapped as a whole, at addresses that were reserved");
-  const auto& [reserved, reserved_size] = *std::prev(after);
-  if (begin + size > reserved + reserved_size || allocations_.overlaps(begin, size))
+  const auto& [reserved, reservation] = *std::prev(after);
+  if (begin + size > reserved + reservation.size || allocations_.overlaps(begin, size))
     refuse(kInvalidValue, "the addresses are not reserved, or taken");
   Allocation mapped;
   mapped.origin = MemoryOrigin::mapped;
   mapped.base = begin, mapped.size = size;
-  mapped.reserved = reserved, mapped.reserved_size = reserved_size;
+  mapped.reserved = reserved, mapped.reserved_size = reservation.size;
   mapped.ordinal = memory.ordinal;
   mapped.segment = memory.segment;
   mapped.handle_types = memory.handle_types;
   mapped.access = std::make_shared<GpuAccess>();
-  allocations_.add_mapped(gpu, std::move(mapped));
+  allocations_.add_mapped(gpu, std::move(mapped), reservation.window);
   ++physical_[handle].mappings;
   mapped_[begin] = handle;
 }

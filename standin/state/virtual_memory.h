@@ -65,6 +65,11 @@ class VirtualMemory {
     bool imported = false;  ///< it counts as that of the first handle
   };
 
+  struct Reservation {
+    Bytes size;
+    std::shared_ptr<Window> window;
+  };
+
   [[nodiscard]] const Physical& find(std::uint64_t handle) const;
   /// The whole mappings that fill the range, in order; refuses any other range.
   [[nodiscard]] std::vector<Address> mappings_in(Address begin, Bytes size);
@@ -74,7 +79,7 @@ class VirtualMemory {
   Allocations& allocations_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, Physical> physical_;
-  std::map<Address, Bytes> reserved_;
+  std::map<Address, Reservation> reserved_;
   std::map<Address, std::uint64_t> mapped_;  ///< handles
 };
 

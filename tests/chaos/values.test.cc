@@ -76,6 +76,32 @@ TEST_F(ChaosHolding, AWrittenValueLetsAnotherStreamGoOn) {
   });
 }
 
+// As the parts of ranks in a graph.
+TEST_F(ChaosHolding, ValuesMayBeCaptured) {
+  EXPECT_TRUE(always(0, [&] {
+    const DevicePointer flag = filled(kSmall, 0), from = filled(kPieces, 5),
+                        to = filled(kPieces, 0);
+    const StreamPointer queue = stream(), other = stream();
+    cuda::GraphPointer graph = nullptr;
+    cuda::GraphExecPointer executable = nullptr;
+    EXPECT_EQ(cu("cuStreamBeginCapture_v2", queue, 2), 0);
+    EXPECT_EQ(cu("cuStreamWaitValue32_v2", queue, flag, 9U, 1U), 0);
+    copy(to, from, kPieces, queue);
+    EXPECT_EQ(cu("cuStreamWriteValue32_v2", queue, flag, 4U, 0U), 0);
+    EXPECT_EQ(cu("cuStreamEndCapture", queue, &graph), 0);
+    EXPECT_EQ(cu("cuGraphInstantiateWithFlags", &executable, graph, 0ULL), 0);
+
+    EXPECT_EQ(cu("cuGraphLaunch", executable, queue), 0);
+    EXPECT_EQ(all_are(to, 0), 1);
+    EXPECT_EQ(cu("cuStreamWriteValue32_v2", other, flag, 9U, 0U), 0);
+    finish(queue);
+
+    EXPECT_EQ(all_are(to, 5), 1);
+    EXPECT_EQ(contents(flag, 4), Contents({4, 0, 0, 0}));
+    return 0;
+  }));
+}
+
 TEST(ChaosExit, WhoWaitsIsToldThatTheDriverShutsDown) {
   Peer peer({"STANDIN_CHAOS=1"});
 

@@ -16,6 +16,8 @@ using Commands = std::map<std::string, std::function<std::string(Words&)>>;
 
 /// Memory, handles of it, and what is done with it.
 Commands memory_commands();
+/// Memory at virtual addresses, in pieces side by side.
+Commands mapping_commands();
 /// The driver, its GPUs and contexts, and how the program ends.
 Commands process_commands();
 

@@ -8,6 +8,7 @@
 int main() {
   using polypath::test::Commands;
   Commands commands = polypath::test::memory_commands();
+  commands.merge(polypath::test::mapping_commands());
   commands.merge(polypath::test::process_commands());
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);

@@ -85,6 +85,8 @@ class MessagePair {
   void publish(Address address);
   void take_in() { allocations_.take_in(false); }
   void take_back() { allocations_.close(); }
+  /// As SharedAllocations::abandon().
+  void abandon() { allocations_.abandon(); }
 
  private:
   struct Lane {

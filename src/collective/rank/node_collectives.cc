@@ -162,6 +162,7 @@ void NodeCollectives::leave() noexcept {
   if (!waits && is_settled) return;
   if (communicator_->await_settled(kPeerTimeout) && is_settled) return;
   log(LogLevel::warning, "memory of collectives stays in use: what is queued does not end");
+  open_->abandon();
   (void)run_.release(), (void)open_.release();
 }
 

@@ -75,6 +75,17 @@ OwnAllocations::Allocations::iterator OwnAllocations::look_up(Address address, B
   return add(describe(address, bytes));
 }
 
+// The very parts of a range. A graph runs again after everything else is over, so what it uses must
+// not be taken back with a part that it does not use.
+OwnAllocations::Allocations::iterator OwnAllocations::look_up_alone(Address address, Bytes bytes) {
+  Own now = describe(address, bytes);
+  const auto known = own_.find({now.parts.front().base, size_of(now.parts)});
+  if (known == own_.end()) return add(std::move(now));
+  if (known->second.parts == now.parts) return known;
+  forget(known);
+  return add(std::move(now));
+}
+
 // Freed allocations may have been there.
 OwnAllocations::Allocations::iterator OwnAllocations::add(Own own) {
   if (own_.size() >= kMost)
@@ -105,7 +116,7 @@ void OwnAllocations::open(Own& own) {
 std::optional<std::uint64_t> OwnAllocations::encode(Address address, Bytes bytes, bool at_once,
                                                     bool& waits) {
   if (address.value == 0) return 0;
-  const auto found = look_up(address, bytes);
+  const auto found = at_once ? look_up_alone(address, bytes) : look_up(address, bytes);
   if (found == own_.end()) return std::nullopt;
   auto& [place, own] = *found;
   const bool is_worth_it = own.notice || at_once || ++own.uses > kUsesBefore;

@@ -56,6 +56,7 @@ class OwnAllocations {
 
   [[nodiscard]] Allocations::iterator find(Address address, Bytes bytes);
   [[nodiscard]] Allocations::iterator look_up(Address address, Bytes bytes);
+  [[nodiscard]] Allocations::iterator look_up_alone(Address address, Bytes bytes);
   [[nodiscard]] Own describe(Address address, Bytes bytes);
   [[nodiscard]] bool is_current(const Own& own, Address address, Bytes bytes);
   Allocations::iterator add(Own own);

@@ -39,6 +39,8 @@ class PeerRegistration {
   PeerRegistration& operator=(const PeerRegistration&) = delete;
   /// Nothing that is queued may use what was imported.
   ~PeerRegistration() = default;
+  /// As SharedAllocations::abandon().
+  void abandon() { allocations_.abandon(); }
 
   /// The memories of all ranks in one call, as this rank reaches them; none if one of them is not
   /// registered, or a rank does not come for `timeout`, or while `is_busy` (agreement_ring.h).

@@ -171,7 +171,10 @@ void RankMessages::leave() noexcept {
   if (is_settled && await_end(have_gone, check, kPeerTimeout)) return;
   log(LogLevel::warning, "memory of messages stays in use: what is queued does not end");
   (void)launcher_.release(), side_streams_.clear();
-  for (auto& each : pairs_) (void)each.release();
+  for (auto& each : pairs_) {
+    if (each) each->abandon();
+    (void)each.release();
+  }
 }
 
 // The abort callback must not block. If no thread can be created, waits on the GPU stay.

@@ -59,8 +59,10 @@ SharedAllocations::SharedAllocations(Driver& driver, PlaceId gpu, HandleBoard ha
   all.members.insert(this);
 }
 
+SharedAllocations::~SharedAllocations() { abandon(); }
+
 // In a forked child the locks may be held by a thread that is not there.
-SharedAllocations::~SharedAllocations() {
+void SharedAllocations::abandon() {
   if (generation_ != process_generation()) return;
   if (looker_) looker_->end();
   OfProcess& all = of_process();

@@ -35,6 +35,9 @@ class SharedAllocations {
   SharedAllocations& operator=(const SharedAllocations&) = delete;
   /// Nothing that is queued may use what was imported.
   ~SharedAllocations();
+  /// For one that is kept for ever, because queued work may use what was imported: threads look at
+  /// it no more, so that what it was given may end.
+  void abandon();
 
   // --- this rank's own ---
 

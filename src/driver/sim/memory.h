@@ -23,6 +23,8 @@ class Backing {
 
   [[nodiscard]] virtual Address base() const = 0;
   [[nodiscard]] virtual std::byte* bytes() const = 0;
+  /// True if what lies behind its end may be one range with it.
+  [[nodiscard]] virtual bool may_go_on() const { return false; }
 };
 
 /// One allocation. Its bytes live until the last copy that uses them is done, even after free.
@@ -38,6 +40,7 @@ class Block {
   [[nodiscard]] std::byte* bytes_at(Address address) const {
     return backing_->bytes() + (address.value - backing_->base().value);
   }
+  [[nodiscard]] bool may_go_on() const { return backing_->may_go_on(); }
   /// Keeps the bytes, not the allocation.
   [[nodiscard]] std::shared_ptr<void> bytes_alone() const { return backing_; }
 

@@ -176,13 +176,15 @@ class MemoryInParts final : public ForwardingDriver {
  public:
   using ForwardingDriver::ForwardingDriver;
   std::uint64_t memory_id(Address address) override { return address < begin + kPart ? 1 : second; }
-  std::vector<MemoryPart> shareable_parts(Address, Bytes) override {
+  std::vector<MemoryPart> shareable_parts(Address, Bytes bytes) override {
+    if (is_exact && bytes <= kPart) return {{begin, kPart, 1}};
     return {{begin, kPart, 1}, {begin + kPart, kPart, second}};
   }
 
   static constexpr Bytes kPart{1_MiB};
   Address begin;
   std::uint64_t second = 2;
+  bool is_exact = false;  ///< a range has no other parts than it needs
 };
 
 // The program frees the second part while a call is queued that it has made with the first one.
@@ -215,6 +217,33 @@ TEST(SharedAllocations, StayOpenForCallsThatWereMadeWithAnotherPart) {
   driver.free(driver.begin);
 }
 
+// A graph may run again when nothing is queued, and a part that it does not use has been freed.
+TEST(SharedAllocations, StayOpenForGraphsThatUseAnotherPart) {
+  sim::SimDriver simulated(load_machine("h200x4"));
+  MemoryInParts driver(simulated);
+  const auto gpus = first_gpus(simulated.machine(), 2);
+  driver.is_exact = true;
+  driver.begin = driver.allocate(gpus[0], MemoryInParts::kPart * 2);
+  OpenEnds shared;
+  bool waits = false;
+  SharedAllocations own(driver, gpus[0], shared.notices_of(0));
+  SharedAllocations other(driver, gpus[1], shared.notices_of(1));
+  for (SharedAllocations* const each : {&own, &other}) each->note_use([] { return true; });
+  for (int i = 0; i < 4; ++i) (void)own.encode(driver.begin, 2_MiB, false, waits);
+  other.take_in(false);
+  ASSERT_TRUE(own.encode(driver.begin, 2_MiB, false, waits));
+
+  (void)own.encode(driver.begin, 1_MiB, true, waits);
+  other.take_in(true);
+  const auto word = own.encode(driver.begin, 1_MiB, true, waits);
+  ASSERT_TRUE(word);
+  driver.second = 3;
+  for (int i = 0; i < 4; ++i) own.look_at_one(), other.take_in(false);
+
+  EXPECT_TRUE(other.find(0, *word));
+  driver.free(driver.begin);
+}
+
 // A second after the last call a thread looks.
 TEST_F(TwoRanks, ReleaseFreedMemoryWithoutAnotherCall) {
   call_until_open();
@@ -240,6 +269,21 @@ TEST_F(TwoRanks, AreAskedAtOnceForFreedMemory) {
   (void)call();
 
   EXPECT_FALSE(SharedAllocations::take_back_freed());
+}
+
+// It is kept for queued work, and what it was given may end before it.
+TEST_F(TwoRanks, AreLookedAtNoMoreOnceTheyAreAbandoned) {
+  call_until_open();
+  for (const auto& end : ends_) end->note_use([] { return true; });
+  const int before = driver_.uses(sim::Call::release_import);
+
+  ends_[1]->abandon();
+  driver_.free(memory_[1]);
+  memory_[1] = driver_.allocate(gpu(1), 1_MiB);
+
+  EXPECT_FALSE(SharedAllocations::take_back_freed());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // threads look after a second
+  EXPECT_EQ(driver_.uses(sim::Call::release_import), before);
 }
 
 // Rank 1 frees its memory while a call of rank 0 is queued that reads it.
