@@ -35,6 +35,9 @@ class Call:
     is_right: Callable[[], bool]
 
 
+Graphs = list[tuple[torch.cuda.CUDAGraph, Call]]  # of one group, the oldest first
+
+
 @dataclass
 class Group:
     """Ranks of the job, as PyTorch knows them."""
@@ -193,12 +196,13 @@ class Program:
         self.side = torch.cuda.Stream()
         self.groups = list(groups())
         self.kept: list[torch.Tensor] = []
-        self.graphs: list[tuple[torch.cuda.CUDAGraph, Call]] = []
+        self.graphs: list[Graphs] = [[] for _ in self.groups]
 
     def step(self) -> list[str]:
         """Make a call some times; return what was wrong."""
         draw = self.together
-        group, operation = draw.choice(self.groups), draw.choice(OPERATIONS)
+        number, operation = draw.randrange(len(self.groups)), draw.choice(OPERATIONS)
+        group, graphs = self.groups[number], self.graphs[number]
         count = int(2 ** draw.uniform(8, math.log2(self.most / 4)))
         of_type, mode, times = draw.choice(TYPES), draw.choice(MODES), draw.randrange(1, 4)
         salt, replayed = draw.randrange(11), draw.randrange(8)
@@ -209,10 +213,13 @@ class Program:
         count = max(count // ranks, 1) * ranks
         padding = self.alone.randrange(4) * 16
         call = operation(Operands(group, count, of_type, salt, padding))
-        self.make(call, mode if operation is not ring else "eager", times)
+        if mode == "graph" and operation is not ring:
+            replay_new(graphs, call, times)
+        else:
+            self.make(call, self.side if mode == "side stream" else None, times)
         torch.cuda.synchronize()
         wrong = [] if call.is_right() else [f"{operation.__name__} {mode} {count} {of_type}"]
-        return wrong + (self.replay(replayed) if len(self.groups) == 1 else [])
+        return wrong + replay(graphs, replayed)
 
     def disturb(self) -> None:
         """Let this rank's tensors lie elsewhere than the others'."""
@@ -225,12 +232,9 @@ class Program:
             self.kept.clear()
             torch.cuda.empty_cache()
 
-    def make(self, call: Call, mode: str, times: int) -> None:
-        """Make the call as often as asked."""
-        if mode == "graph":
-            self.replay_new(call, times)
-            return
-        stream = self.side if mode == "side stream" else torch.cuda.current_stream()
+    def make(self, call: Call, other: torch.cuda.Stream | None, times: int) -> None:
+        """Make the call as often as asked, in the current stream or in another one."""
+        stream = other or torch.cuda.current_stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(times):
@@ -238,26 +242,29 @@ class Program:
                 call.run()
         torch.cuda.current_stream().wait_stream(stream)
 
-    def replay_new(self, call: Call, times: int) -> None:
-        """Capture the call, and keep the graph for later."""
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            call.reset()
-            call.run()
-        for _ in range(times):
-            graph.replay()
-        torch.cuda.synchronize()
-        self.graphs = [*self.graphs, (graph, call)][-MOST_GRAPHS:]
 
-    def replay(self, number: int) -> list[str]:
-        """Replay an earlier graph; return what was wrong."""
-        if number >= len(self.graphs):
-            return []
-        graph, call = self.graphs[number]
+def replay_new(graphs: Graphs, call: Call, times: int) -> None:
+    """Capture the call, and keep the graph for later."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call.reset()
+        call.run()
+    for _ in range(times):
         graph.replay()
-        torch.cuda.synchronize()
-        return [] if call.is_right() else ["an earlier graph"]
+    torch.cuda.synchronize()
+    graphs.append((graph, call))
+    del graphs[:-MOST_GRAPHS]
+
+
+def replay(graphs: Graphs, number: int) -> list[str]:
+    """Replay an earlier graph; return what was wrong."""
+    if number >= len(graphs):
+        return []
+    graph, call = graphs[number]
+    graph.replay()
+    torch.cuda.synchronize()
+    return [] if call.is_right() else ["an earlier graph"]
 
 
 def groups() -> list[Group]:
