@@ -6,6 +6,7 @@
 
 #include "machine/load_machine.h"
 #include "model/path.h"
+#include "plan/plan.h"
 #include "support/layers.h"
 
 namespace polypath::test::known_plays_test {

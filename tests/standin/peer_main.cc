@@ -16,6 +16,7 @@ int main() {
     words >> command;
     if (command == "quit") break;
     const auto found = commands.find(command);
-    std::cout << (found == commands.end() ? "no such command" : found->second(words)) << std::endl;
+    std::cout << (found == commands.end() ? "no such command" : found->second(words)) << '\n'
+              << std::flush;
   }
 }
