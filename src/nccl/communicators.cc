@@ -34,6 +34,15 @@ void check_nodes(const Nodes& nodes) {
            "Let all nodes have as many.");
 }
 
+// A communicator of several nodes has a board if that is asked for.
+const char* why_not_all_met(const KnownCommunicator& known) {
+  return known.board
+             ? "some ranks are without Polypath, or do not reach each other, or do not "
+               "wait for it"
+             : "some ranks are on other computers, which are served with "
+               "POLYPATH_NCCL_NODES=1 alone, or are without Polypath, or do not wait for it";
+}
+
 }  // namespace
 
 std::string communicator_key(std::string_view text) {
@@ -124,9 +133,7 @@ void Communicators::serve(const MadeCommunicator& made) noexcept {
     // Other ranks may still look for it.
     if (!is_complete) known.presence = made.announced.on_node();
     enter(comm, known);
-    if (known.fate == Fate::elsewhere)
-      complain(
-          "some ranks are without Polypath, or do not reach each other, or do not wait for it");
+    if (known.fate == Fate::elsewhere) complain(why_not_all_met(known));
     if (!is_complete) return;
     known.member = is_on_node ? join(comm, rank, size, made.announced.on_node())
                               : join_nodes(comm, rank, size, made.announced);
