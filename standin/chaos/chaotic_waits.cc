@@ -52,7 +52,7 @@ Waiting ChaoticRunner::finish_context(const std::vector<StreamHandle>& streams, 
 Waiting ChaoticRunner::finish_before_free(ContextPointer context, PlaceId gpu) {
   const std::vector<EntryPointer> entries =
       scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
-        return entry.job != nullptr && (queue.context == context || is_staged_at(entry, gpu));
+        return entry.is_work && (queue.context == context || is_staged_at(entry, gpu));
       });
   std::vector<EntryPointer>& freeing = freeing_[context];
   std::erase_if(freeing, has_finished);
@@ -62,7 +62,7 @@ Waiting ChaoticRunner::finish_before_free(ContextPointer context, PlaceId gpu) {
 
 Waiting ChaoticRunner::finish_gpu(PlaceId gpu) {
   return wait_for(scheduler_.unfinished([&](const Queue& queue, const Entry& entry) {
-    return entry.job != nullptr && (queue.gpu == gpu || is_staged_at(entry, gpu));
+    return entry.is_work && (queue.gpu == gpu || is_staged_at(entry, gpu));
   }));
 }
 

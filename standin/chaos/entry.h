@@ -21,6 +21,7 @@ using Pair = std::pair<PlaceId, PlaceId>;
 
 struct Entry {
   std::unique_ptr<Job> job;          ///< none: the entry stands for what is before it only
+  bool is_work = false;              ///< it had a job when it was enqueued
   std::vector<EntryPointer> after;   ///< entries of other queues that come before
   std::optional<Pair> through_host;  ///< the GPUs that a copy goes between in that way
   std::shared_ptr<Channel> channel;  ///< the one that it is in

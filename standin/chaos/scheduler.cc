@@ -78,6 +78,7 @@ void Scheduler::enqueue(Queue& queue, const EntryPointer& entry) {
   hold_up(queue, *entry);
   entry->held = std::any_of(entry->after.begin(), entry->after.end(), is_held) ||
                 (queue.last && is_held(queue.last));
+  entry->is_work = entry->job != nullptr;
   entry->channel = queue.channel;
   entry->channel->used += entry->slots;
   if (entry->is_wait_elsewhere) take_room_of_records(*entry);

@@ -23,7 +23,7 @@ void Scheduler::step(const QueuePointer& queue, std::unique_lock<std::mutex>& lo
   const EntryPointer entry = queue->entries.front();
   // The thread that receives the entry may have done it before this thread has its lock again.
   entry->elsewhere = entry->is_function;
-  lock.unlock();
+  lock.unlock();  // the job is this thread's alone
   const JobState progress = entry->job ? entry->job->step(steps_) : JobState::done;
   if (progress == JobState::done) entry->job.reset();
   lock.lock();
