@@ -153,8 +153,8 @@ def interrupted(*arguments: str, after: float) -> tuple[int, str]:
 
 
 def test_a_long_planning_is_interrupted():
-    """All copies of 256 GiB among four GPUs: long planning without a word to the caller."""
-    status, said = interrupted("plan", "alltoall", "256G", "--machine", "h200x4", after=3)
+    """All copies of 1 TiB among four GPUs: long planning without a word to the caller."""
+    status, said = interrupted("plan", "alltoall", "1T", "--machine", "h200x4", after=1.5)
 
     assert status == 130
     assert "Traceback" not in said
