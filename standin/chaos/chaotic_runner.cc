@@ -14,6 +14,7 @@
 #include "standin/chaos/reduce_kernel.h"
 #include "standin/chaos/values.h"
 #include "standin/failure.h"
+#include "standin/state/copy_parts.h"
 #include "standin/state/pass_kernel.h"
 
 namespace polypath::standin::chaos {
@@ -31,14 +32,7 @@ std::vector<MemoryCopy> parts_of(const sim::Memory& memory, const MemoryCopy& co
     const MemoryInfo info = block->info();
     return std::min(bytes, Bytes{info.base.value + info.size.value - address.value});
   };
-  std::vector<MemoryCopy> parts;
-  for (Bytes done; done < copy.bytes; done += parts.back().bytes) {
-    MemoryCopy part = copy;
-    part.destination = copy.destination + done, part.source = copy.source + done;
-    part.bytes = left_in(part.destination, left_in(part.source, copy.bytes - done));
-    parts.push_back(part);
-  }
-  return parts;
+  return parts_in_mappings(copy, left_in);
 }
 
 // As seen on H200, driver 580: records, waits within a context and functions never found a queue

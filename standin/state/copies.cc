@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "standin/state/copy_parts.h"
+
 namespace polypath::standin {
 namespace {
 
@@ -110,22 +112,15 @@ void check_ends(Process& process, const CopyArguments& call, const Stream& strea
   check_access(process, process.allocations.find(call.source), stream, kMayRead);
 }
 
-// Parts that lie in one mapping at both ends: mappings side by side are one range of addresses.
-// They begin at a multiple of every element that fills are made of.
+// Parts that lie in one mapping at both ends. They begin at a multiple of every element that fills
+// are made of.
 std::vector<CopyArguments> parts_of(Process& process, const CopyArguments& call) {
   const auto left_in = [&](Address address, Bytes bytes) {
     const Allocation* memory = process.allocations.find(address);
     if (memory == nullptr || memory->origin != MemoryOrigin::mapped) return bytes;
     return std::min(bytes, Bytes{memory->base.value + memory->size.value - address.value});
   };
-  std::vector<CopyArguments> parts;
-  for (Bytes done; done < call.bytes; done += parts.back().bytes) {
-    CopyArguments part = call;
-    part.destination = call.destination + done, part.source = call.source + done;
-    part.bytes = left_in(part.destination, left_in(part.source, call.bytes - done));
-    parts.push_back(part);
-  }
-  return parts;
+  return parts_in_mappings(call, left_in);
 }
 
 // A part of a copy; when the call may return goes by all of it.

@@ -1,7 +1,8 @@
 # What runs on the stand-in driver: its own tests, and the programs for real GPUs.
 add_executable(standin_peer
   ${CMAKE_CURRENT_LIST_DIR}/peer_main.cc ${CMAKE_CURRENT_LIST_DIR}/peer_memory.cc
-  ${CMAKE_CURRENT_LIST_DIR}/peer_mappings.cc ${CMAKE_CURRENT_LIST_DIR}/peer_process.cc ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc)
+  ${CMAKE_CURRENT_LIST_DIR}/peer_mappings.cc ${CMAKE_CURRENT_LIST_DIR}/peer_process.cc
+  ${CMAKE_CURRENT_LIST_DIR}/driver_api.cc)
 target_include_directories(standin_peer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 target_link_libraries(standin_peer PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_sources(test_standin PRIVATE

@@ -43,7 +43,8 @@ class SharedAllocations {
 
   /// What the other ranks know an address by, from which on a call uses some bytes; 0 of address 0.
   /// None if they have not imported all of these: `waits` is true then if they may soon. It is
-  /// exported once it was asked for a few times, or `at_once`.
+  /// exported once it was asked for a few times, or `at_once`: then by itself, as graphs need it,
+  /// even if it lies in a wider range that is exported.
   std::optional<std::uint64_t> encode(Address address, Bytes bytes, bool at_once, bool& waits);
   /// Takes one allocation back if it was freed: another one at each call.
   void look_at_one();
